@@ -1,0 +1,38 @@
+# Helpers that make targets: a library per folder of src, a test program per folder of tests, a program per tool.
+add_library(crema_flags INTERFACE)
+target_compile_options(crema_flags INTERFACE -Wall -Wextra $<$<BOOL:${CREMA_WERROR}>:-Werror>)
+target_include_directories(crema_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(SANITIZE)
+  target_compile_options(crema_flags INTERFACE -fsanitize=${SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(crema_flags INTERFACE -fsanitize=${SANITIZE})
+endif()
+
+# crema_library(NAME [SHARED|STATIC|OBJECT] LINKS target...): all .cpp files of the calling folder.
+function(crema_library name kind)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE crema_flags ${ARG_LINKS})
+    return()
+  endif()
+  add_library(${name} ${kind} ${sources})
+  target_link_libraries(${name} PUBLIC crema_flags ${ARG_LINKS})
+endfunction()
+
+# crema_tests(NAME LINKS target...): one test program of the calling folder's .cpp files, each TEST a ctest of its own.
+function(crema_tests name)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE crema_flags ${ARG_LINKS} GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE CREMA_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    CREMA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,43 @@
+# Libraries, by header and library file where a package's own config asks for more than is needed.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Protobuf REQUIRED)
+find_package(ZLIB REQUIRED)
+
+# crema_find(NAME HEADER LIBRARY...): an imported target dep::NAME, or NAME_MISSING when something is not there.
+function(crema_find name header)
+  cmake_parse_arguments(ARG "" "" "SUFFIXES" ${ARGN})
+  find_path(${name}_INCLUDE ${header} PATH_SUFFIXES ${ARG_SUFFIXES})
+  set(libraries)
+  foreach(library ${ARG_UNPARSED_ARGUMENTS})
+    find_library(${name}_${library} NAMES ${library} PATH_SUFFIXES hdf5/serial)
+    list(APPEND libraries ${${name}_${library}})
+    mark_as_advanced(${name}_${library})
+  endforeach()
+  mark_as_advanced(${name}_INCLUDE)
+  if(NOT ${name}_INCLUDE OR libraries MATCHES "NOTFOUND")
+    set(${name}_MISSING ON PARENT_SCOPE)
+    return()
+  endif()
+  add_library(dep::${name} INTERFACE IMPORTED GLOBAL)
+  set_target_properties(dep::${name} PROPERTIES
+    INTERFACE_LINK_LIBRARIES "${libraries}"
+    INTERFACE_INCLUDE_DIRECTORIES "${${name}_INCLUDE}"
+    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${${name}_INCLUDE}")
+endfunction()
+
+crema_find(glog glog/logging.h glog)
+crema_find(gflags gflags/gflags.h gflags)
+crema_find(lmdb lmdb.h lmdb)
+crema_find(hdf5 hdf5.h hdf5 hdf5_hl SUFFIXES hdf5/serial)
+crema_find(dnnl dnnl.hpp dnnl)
+crema_find(opencv opencv2/imgcodecs.hpp opencv_core opencv_imgproc opencv_imgcodecs SUFFIXES opencv4)
+foreach(dependency glog gflags lmdb hdf5 dnnl)
+  if(${dependency}_MISSING)
+    message(FATAL_ERROR "${dependency} was not found: run scripts/install_deps")
+  endif()
+endforeach()
+if(CREMA_OPENCV AND opencv_MISSING)
+  message(STATUS "OpenCV was not found: reading, writing and resizing pictures will be missing")
+  set(CREMA_OPENCV OFF)
+endif()
