@@ -1,0 +1,140 @@
+// A layer: shapes in, shapes out, parameters, and its computation in calls of Ops. It never asks for the device, the
+// mode or whether it was fused elsewhere, and allocates nothing in forward or backward. Each default here is the safe
+// answer: correct before fast.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/registry.h"
+#include "crema.pb.h"
+#include "ops/ops.h"
+
+namespace crema {
+
+class Feed;
+
+/// A parameter as its layer declares it in infer(); the net stores, fills, shares, updates and saves it.
+struct Param {
+  Shape shape;
+  FillerParameter filler;      // default: constant 0
+  bool learnable = true;       // false: statistics that forward itself updates; no gradient, never touched by the solver
+  Tensor value;                // set by the net before plan(); always nchw order
+};
+
+/// What a layer is made with, beside its LayerParameter.
+struct LayerContext {
+  Phase phase = TEST;
+  uint64_t seed = 0;  // of the run; a layer's own draws mix in its name
+  int rank = 0, ranks = 1;
+  int index = 0;  // of the layer in its net, for faults
+};
+
+/// How many bottoms and tops a layer takes; -1: no limit.
+struct Arity {
+  int min_bottoms = 1, max_bottoms = 1, min_tops = 1, max_tops = 1;
+};
+
+/// What the passes may do with a layer. Bit i of a mask is blob i.
+struct LayerTraits {
+  /// Bottoms and tops with three or more axes may all be nhwc (the same for all of them); else they are nchw.
+  bool any_layout = false;
+  /// Which blobs' data backward reads: the others' memory is free for reuse after forward.
+  uint64_t backward_reads_bottoms = ~uint64_t{0}, backward_reads_tops = ~uint64_t{0};
+  /// Tops whose memory is that of bottom 0 (Reshape, Flatten, Split, Dropout in TEST): forward and backward do nothing
+  /// for them. Their gradients are bottom 0's likewise.
+  bool tops_alias_bottom = false;
+  /// forward is right when top 0 is bottom 0's memory, and backward when bottom 0's gradient is top 0's.
+  bool can_overwrite_bottom = false;
+  /// backward honours Write::accumulate for bottoms; else the net gives a temporary and adds. Parameter gradients must
+  /// always be accumulated by the layer itself.
+  bool accumulates = false;
+  bool has_backward = true;  // false: Accuracy, ArgMax: nothing flows through it
+  bool repeatable = true;    // running forward again changes nothing (BatchNorm in TRAIN: false)
+  bool host_only = false;    // runs on the host: the plan downloads and uploads around it
+  bool changes_params = false;  // forward writes its own parameters (statistics)
+};
+
+/// What plan() is told, after every pass but the memory plan.
+struct PlanContext {
+  std::span<const TensorDesc> bottom, top;
+  std::span<const uint8_t> need_dx, need_dw;  // per bottom, per parameter
+  bool train = false;                          // a backward will follow
+};
+
+/// What backward() is given. dtop has an empty tensor where a top has no gradient (nothing depends on it).
+struct BackwardArgs {
+  CTensors bottom, top, dtop;
+  Grads dbottom, dparams;
+};
+
+class Layer {
+ public:
+  Layer(const LayerParameter& param, const LayerContext& context) : param_(param), context_(context) {}
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  virtual Arity arity() const { return {}; }
+  /// Checks the fields against the bottoms' shapes, declares params_, returns the tops' shapes. Pure: no Ops, no
+  /// storage; may be called again with other shapes. Throws Error with the rule that was broken.
+  virtual Shapes infer(const Shapes& bottom) = 0;
+  /// Valid after infer.
+  virtual LayerTraits traits() const { return {}; }
+  std::span<Param> params() { return params_; }
+
+  /// A loss layer has weight 1 for its first top where none is written, and makes up for tops that are not written.
+  virtual bool is_loss() const { return false; }
+  /// Whether force_backward reaches bottom i (false for labels).
+  virtual bool allow_force_backward(int /*bottom*/) const { return true; }
+  /// net/fuse offers the activation that follows; true: applied to top 0 from now on, and masked in backward.
+  virtual bool absorb(const Act&) { return false; }
+
+  /// Makes plans. Called once all passes have decided; may be called again for other shapes.
+  virtual Needs plan(Ops&, const PlanContext&) { return {}; }
+  virtual void bind(const Workspace&) {}
+  /// After an update, a load or a share: pack weights, refold.
+  virtual void params_changed(Ops&) {}
+  virtual void forward(Ops&, CTensors bottom, Tensors top) = 0;
+  virtual void backward(Ops&, const BackwardArgs&) {}
+
+  /// The sentence for a fault that this layer's kernel wrote: what was found and what is allowed.
+  virtual std::string explain(const Fault& fault) const { return str("bad value ", fault.value); }
+  /// Where this layer's records come from, or nullptr.
+  virtual Feed* feed() { return nullptr; }
+  const LayerParameter& param() const { return param_; }
+  Phase phase() const { return context_.phase; }
+
+ protected:
+  /// The key of this layer's random draws for one purpose (see base/philox.h).
+  uint64_t random_key(const char* purpose) const {
+    return mix_key(mix_key(context_.seed, static_cast<uint64_t>(context_.rank)),
+                   mix_key(hash_name(param_.name().c_str()), hash_name(purpose)));
+  }
+
+  LayerParameter param_;
+  LayerContext context_;
+  std::vector<Param> params_;
+};
+
+using LayerFactory = std::function<std::unique_ptr<Layer>(const LayerParameter&, const LayerContext&)>;
+/// Every layer type by name.
+Registry<LayerFactory>& layer_registry();
+/// Throws Error with the nearest type's name when the type is unknown.
+std::unique_ptr<Layer> make_layer(const LayerParameter& param, const LayerContext& context);
+
+template <class L>
+struct LayerRegistrar {
+  explicit LayerRegistrar(const char* type) {
+    layer_registry().add(type, [](const LayerParameter& param, const LayerContext& context) {
+      return std::unique_ptr<Layer>(std::make_unique<L>(param, context));
+    });
+  }
+};
+#define REGISTER_LAYER(type, Class) const LayerRegistrar<Class> registrar_##Class{type};
+
+}  // namespace crema
