@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -91,6 +92,10 @@ class Layer {
   virtual bool is_loss() const { return false; }
   /// Whether force_backward reaches bottom i (false for labels).
   virtual bool allow_force_backward(int /*bottom*/) const { return true; }
+  /// The layout in which this layer runs fastest, where it has an opinion (convolution asks ops.preferred).
+  virtual std::optional<Layout> preferred_layout(const Ops&, const Shapes& /*bottom*/, const Shapes& /*top*/) const {
+    return std::nullopt;
+  }
   /// net/fuse offers the activation that follows; true: applied to top 0 from now on, and masked in backward.
   virtual bool absorb(const Act&) { return false; }
 
