@@ -18,6 +18,14 @@
 namespace crema {
 inline namespace CREMA_ISA {}
 
+/// What a kernel found wrong with its data (a label out of range). The first one stays until it is taken.
+struct Fault {
+  int32_t set = 0;
+  int32_t layer = 0;     // index of the layer in its net
+  int64_t index = 0;     // which sample or element
+  float value = 0;       // what was found there
+};
+
 /// The functor's bare name, the key by which a backend finds its compiled form.
 template <class F>
 constexpr std::string_view kernel_name() {

@@ -187,14 +187,6 @@ struct StepScalars {
   uint64_t forward_count = 0;  // forward passes of this net: what dropout and friends draw by
 };
 
-/// What a kernel found wrong with its data (a label out of range). The first one stays until it is taken.
-struct Fault {
-  int32_t set = 0;
-  int32_t layer = 0;     // index of the layer in its net
-  int64_t index = 0;     // which sample or element
-  float value = 0;       // what was found there
-};
-
 // ---- The interface ---------------------------------------------------------------------------------------------
 
 enum class Memory : uint8_t { device, pinned_host };
