@@ -9,7 +9,7 @@ CMAKE_ARGS ?=
 
 SWITCHES := CPU_ONLY USE_CUDNN USE_NCCL USE_OPENCV USE_LMDB USE_LEVELDB USE_HDF5 ALLOW_LMDB_NOLOCK CUDA_DIR \
     CUDA_ARCH BLAS DEBUG PYTHON CUSTOM_CXX INCLUDE_DIRS LIBRARY_DIRS
-given = $(foreach s,$(SWITCHES),$(if $(findstring command,$(origin $(s))),$(s)=$($(s));))
+given = $(strip $(foreach s,$(SWITCHES),$(if $(findstring command,$(origin $(s))),$(s)=$($(s));)))
 sources = $(shell find src tools tests benchmarks -name '*.h' -o -name '*.cpp' -o -name '*.cu')
 
 .PHONY: all deps configure demo test bench install format format-check tidy clean help
