@@ -1,0 +1,37 @@
+// Tells a database's kind from the files in its folder, whatever `backend` says.
+#include "feed/database.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "feed/lmdb_reader.h"
+
+namespace crema {
+
+std::unique_ptr<Database> open_database(const std::string& path) {
+  require(!path.empty(), "source: no database is named");
+  require(exists(path), path, ": there is no such database");
+  require(is_directory(path), path,
+          ": is a file; a database is a folder (an LMDB with data.mdb in it)");
+  if (exists(path + "/data.mdb")) return std::make_unique<LmdbReader>(path);
+  require(!exists(path + "/CURRENT"), path,
+          ": is a LevelDB, which this build cannot read; convert it to an LMDB");
+  fail(path, ": is not a database: the folder holds no data.mdb");
+}
+
+std::string printable(std::string_view key) {
+  std::string text;
+  for (const unsigned char c : key) {
+    if (c >= 0x20 && c != 0x7f) {
+      text += static_cast<char>(c);
+      continue;
+    }
+    char code[8];
+    std::snprintf(code, sizeof code, "\\x%02x", c);
+    text += code;
+  }
+  return text;
+}
+
+}  // namespace crema
