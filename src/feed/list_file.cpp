@@ -1,0 +1,67 @@
+// BVLC: reads labels with atoi, so "cat", "1x" and a missing label silently become numbers; here
+// they are errors.
+#include "feed/list_file.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace crema {
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+constexpr int kMaxReported = 10;
+
+std::string_view without_trailing_blanks(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(" \t\r") + 1);
+}
+
+bool parse_label(std::string_view text, int& label) {
+  if (text.size() > 1 && text.front() == '+') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), label);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// Throws Error with the rule that the line breaks.
+ListEntry parse_line(std::string_view line) {
+  const size_t at = line.find_last_of(kBlanks);
+  require(at != std::string_view::npos, "no label after the path in \"", line, "\"");
+  ListEntry entry;
+  const std::string_view label = line.substr(at + 1);
+  require(parse_label(label, entry.label), "label \"", label, "\" is not a whole number in \"",
+          line, "\"");
+  entry.path = without_trailing_blanks(line.substr(0, at));
+  require(!entry.path.empty(), "no path before the label in \"", line, "\"");
+  return entry;
+}
+
+}  // namespace
+
+std::vector<ListEntry> read_list(const std::string& path) {
+  const std::string content = read_file(path);
+  std::string_view rest = content;
+  if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
+  std::vector<ListEntry> entries;
+  ErrorList errors;
+  int line_number = 0, error_count = 0;
+  while (!rest.empty() && error_count < kMaxReported) {
+    const size_t end = rest.find('\n');
+    const std::string_view line = without_trailing_blanks(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    ++line_number;
+    if (line.empty()) continue;
+    try {
+      entries.push_back(parse_line(line));
+    } catch (const Error& error) {
+      errors.add(error.at(str(path, ":", line_number)));
+      ++error_count;
+    }
+  }
+  errors.throw_if_any();
+  require(!entries.empty(), path, ": the list is empty");
+  return entries;
+}
+
+}  // namespace crema
