@@ -1,0 +1,103 @@
+// Decides the window and the mean of each row; the arithmetic over rows is in transform_rows.cpp.
+#include "feed/transform.h"
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "feed/transform_rows.h"
+#include "io/mean.h"
+
+namespace crema {
+namespace {
+
+/// word scaled to [0, bound).
+int below(uint32_t word, int bound) {
+  return static_cast<int>((uint64_t{word} * static_cast<uint64_t>(bound)) >> 32);
+}
+
+std::string size_text(const Pixels& p) { return str(p.channels, " x ", p.height, " x ", p.width); }
+
+}  // namespace
+
+Pixels pixels_of(const Picture& picture) {
+  return {picture.channels, picture.height, picture.width, picture.pixels.data(), nullptr, true};
+}
+
+Transformer::Transformer(const TransformationParameter& param, Phase phase, uint64_t key)
+    : param_(param), phase_(phase), key_(key) {
+  require(!param.force_color() || !param.force_gray(),
+          "transform_param: force_color and force_gray exclude each other");
+  require(!param.has_mean_file() || param.mean_value_size() == 0,
+          "transform_param: mean_file and mean_value exclude each other");
+  if (param.has_mean_file()) mean_ = read_mean(param.mean_file());
+}
+
+ColorMode Transformer::color_mode() const {
+  if (param_.force_color()) return ColorMode::color;
+  return param_.force_gray() ? ColorMode::gray : ColorMode::as_stored;
+}
+
+Shape Transformer::output_shape(const Pixels& p) const {
+  const int64_t crop = param_.crop_size();
+  require(crop <= p.height && crop <= p.width, "transform_param: crop_size ", crop,
+          " is larger than the picture (height ", p.height, ", width ", p.width, ")");
+  if (mean_) {
+    const Shape& s = mean_->shape;
+    const int64_t leading = s.axes() > 3 ? s.count(0, s.axes() - 3) : 1;
+    const bool fits = s.axes() >= 3 && leading == 1 && s[s.axes() - 3] == p.channels &&
+                      s[s.axes() - 2] == p.height && s[s.axes() - 1] == p.width;
+    require(fits, "transform_param: ", param_.mean_file(), " has shape ", s,
+            ", but the pictures are ", size_text(p), " before cropping");
+  }
+  const int means = param_.mean_value_size();
+  require(means <= 1 || means == p.channels, "transform_param: ", means,
+          " mean_value for pictures of ", p.channels, " channels; give 1 or ", p.channels);
+  return {p.channels, crop ? crop : p.height, crop ? crop : p.width};
+}
+
+Transformer::Window Transformer::window_of(const Pixels& p, uint64_t record) const {
+  const int crop = static_cast<int>(param_.crop_size());
+  Window window{0, 0, crop ? crop : p.height, crop ? crop : p.width, false};
+  const bool is_random_crop = crop && phase_ == TRAIN;
+  if (crop && !is_random_crop) {
+    window.top = (p.height - crop) / 2;
+    window.left = (p.width - crop) / 2;
+  }
+  if (!is_random_crop && !param_.mirror()) return window;
+  const Philox4 words = philox(key_, record);
+  if (is_random_crop) {
+    window.top = below(words.v[0], p.height - crop + 1);
+    window.left = below(words.v[1], p.width - crop + 1);
+  }
+  window.is_mirrored = param_.mirror() && (words.v[2] & 1u);
+  return window;
+}
+
+float Transformer::mean_of(int channel) const {
+  if (param_.mean_value_size() == 0) return 0;
+  return param_.mean_value(param_.mean_value_size() == 1 ? 0 : channel);
+}
+
+void Transformer::apply(const Pixels& p, uint64_t record, float* out) const {
+  const Window window = window_of(p, record);
+  const int64_t step = p.is_interleaved ? p.channels : 1;
+  for (int c = 0; c < p.channels; ++c) {
+    const int64_t plane = int64_t{c} * p.height * p.width;  // of C,H,W order
+    const int64_t corner = int64_t{window.top} * p.width + window.left;
+    const int64_t from = p.is_interleaved ? corner * p.channels + c : plane + corner;
+    RowBlock block;
+    block.bytes = p.bytes ? p.bytes + from : nullptr;
+    block.floats = p.bytes ? nullptr : p.floats + from;
+    block.step = step;
+    block.pitch = p.width * step;
+    block.mean_row = mean_ ? mean_->data.data() + plane + corner : nullptr;
+    block.mean_pitch = p.width;
+    block.mean = mean_of(c);
+    block.scale = param_.scale();
+    block.height = window.height;
+    block.width = window.width;
+    block.is_mirrored = window.is_mirrored;
+    transform_rows(block, out + int64_t{c} * window.height * window.width);
+  }
+}
+
+}  // namespace crema
