@@ -1,6 +1,6 @@
-// Feed: the records of one data layer, decoded, transformed and batched ahead of time in host memory. Every random choice
-// (order, crop, mirror) is a function of (seed, layer name, record number), so the batches are the same bytes for any number
-// of threads, and seek() resumes exactly.
+// Feed: the records of one data layer, decoded, transformed and batched ahead of time in host
+// memory. Every random choice (order, crop, mirror) is a function of (seed, layer name, record
+// number), so the batches are the same bytes for any number of threads, and seek() resumes exactly.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace crema {
 
-/// Who reads: the seed is the run's, rank and ranks share the records out (rank r of S gets records r, r + S, ...).
+/// Who reads: the seed is the run's, rank and ranks share the records out (rank r of S gets records
+/// r, r + S, ...).
 struct FeedContext {
   Phase phase = TEST;
   uint64_t seed = 0;
@@ -30,12 +31,13 @@ class Feed {
   /// Shape of each top; known from construction, costs nothing, starts no thread.
   virtual Shapes shapes() const = 0;
 
-  /// Copies the next batch into the tops' host memory (floats in the order of shapes()); a nullptr top is not wanted. Waits
-  /// for the batch if need be; after the last record the first follows. Throws Error with the name of the record that
-  /// cannot be used.
+  /// Copies the next batch into the tops' host memory (floats in the order of shapes()); a nullptr
+  /// top is not wanted. Waits for the batch if need be; after the last record the first follows.
+  /// Throws Error with the name of the record that cannot be used.
   virtual void next(std::span<float* const> tops) = 0;
 
-  /// Names (database keys, file names) of the records of the batch that next() gave last, in batch order.
+  /// Names (database keys, file names) of the records of the batch that next() gave last, in batch
+  /// order.
   virtual const std::vector<std::string>& keys() const = 0;
 
   /// Records handed out so far: a multiple of the batch size, or what seek() set plus that.
@@ -45,8 +47,9 @@ class Feed {
   virtual void seek(uint64_t records) = 0;
 };
 
-/// The feed of a "Data", "ImageData" or "HDF5Data" layer with its transform. Throws Error without the layer's name: missing or
-/// empty source, crop larger than the picture, mean of another shape and the like.
+/// The feed of a "Data", "ImageData" or "HDF5Data" layer with its transform. Throws Error without
+/// the layer's name: missing or empty source, crop larger than the picture, mean of another shape
+/// and the like.
 std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& context);
 
 }  // namespace crema

@@ -1,0 +1,136 @@
+// Datums of a database: the size of an encoded one is told by its picture, whatever its fields say.
+#include <glog/logging.h>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "feed/loaders.h"
+
+namespace crema {
+namespace {
+
+/// The picture of a parsed Datum. Throws Error when it holds none of the size it claims.
+Pixels pixels_of_datum(const DatumView& datum, ColorMode mode, Picture& decoded) {
+  if (datum.is_encoded) {
+    decode(datum.data, mode, decoded);
+    return pixels_of(decoded);
+  }
+  require(datum.channels > 0 && datum.height > 0 && datum.width > 0,
+          "the record holds no picture (its size is ", datum.channels, " x ", datum.height, " x ",
+          datum.width, ")");
+  const uint64_t have = datum.data.empty() ? datum.floats.size() : datum.data.size();
+  const unsigned __int128 need =
+      static_cast<unsigned __int128>(datum.channels) * datum.height * datum.width;
+  require(have == need, "the record holds ", have, " values, but its size is ", datum.channels,
+          " x ", datum.height, " x ", datum.width);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(datum.data.data());
+  return {datum.channels,      datum.height, datum.width, datum.data.empty() ? nullptr : bytes,
+          datum.floats.data(), false};
+}
+
+class DatabaseLoader final : public RecordLoader {
+ public:
+  DatabaseLoader(const DataParameter& param, const LoaderOptions& options)
+      : param_(param),
+        database_(open_database(param.source())),
+        transformer_(transform_of(param, options), options.phase,
+                     mix_key(options.key, hash_name("transform"))),
+        order_({.size = database_->size(),
+                .shuffle = param.shuffle(),
+                .key = mix_key(options.key, hash_name("order")),
+                .rank = options.rank,
+                .ranks = options.ranks}),
+        is_logging_(options.rank == 0) {
+    require(database_->size() < UINT32_MAX, param.source(), ": holds too many records");
+    if (is_logging_) LOG(INFO) << "Opened lmdb " << param.source();
+    if (param.rand_skip() > 0) LOG(WARNING) << "Data: rand_skip is not used";
+    Scratch scratch;
+    const Record first = database_->next();
+    shapes_ = crema::record_shapes(shape_of(first, scratch), options.tops);
+  }
+
+  const Shapes& record_shapes() const override { return shapes_; }
+
+  void draw(Ticket& ticket) override {
+    ticket.index = order_.at(ticket.position);
+    const uint64_t epoch = order_.epoch(ticket.position);
+    const bool is_next = ticket.position == next_position_;
+    LOG_IF(INFO, is_logging_ && is_next && epoch > epoch_)
+        << "Restarting data prefetching from start.";
+    epoch_ = epoch;
+    next_position_ = ticket.position + 1;
+    if (param_.shuffle()) {
+      ticket.record = database_->at(ticket.index);
+    } else {
+      database_->seek(ticket.index);
+      ticket.record = database_->next();
+    }
+  }
+
+  void load(const Ticket& ticket, Scratch& scratch, float* const* values) const override {
+    located(ticket.record, [&] {
+      const Pixels pixels = parse(ticket.record, scratch);
+      require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
+      transformer_.apply(pixels, order_.global(ticket.position), values[0]);
+      if (shapes_.size() > 1) values[1][0] = static_cast<float>(scratch.datum.label);
+    });
+  }
+
+ private:
+  // BVLC: ignores force_encoded_color.
+  static TransformationParameter transform_of(const DataParameter& param,
+                                              const LoaderOptions& options) {
+    TransformationParameter transform = options.transform;
+    if (param.force_encoded_color() && !transform.force_gray()) transform.set_force_color(true);
+    return transform;
+  }
+
+  Pixels parse(const Record& record, Scratch& scratch) const {
+    parse_datum(record.value, scratch.datum);
+    return pixels_of_datum(scratch.datum, transformer_.color_mode(), scratch.picture);
+  }
+
+  Shape shape_of(const Record& record, Scratch& scratch) const {
+    Shape shape;
+    located(record, [&] { shape = transformer_.output_shape(parse(record, scratch)); });
+    return shape;
+  }
+
+  /// Runs call; its errors name database and key.
+  template <class Call>
+  void located(const Record& record, const Call& call) const {
+    try {
+      call();
+    } catch (const Error& error) {
+      throw error.at(str(param_.source(), ": record \"", printable(record.key), "\""));
+    }
+  }
+
+  DataParameter param_;
+  std::unique_ptr<Database> database_;
+  Transformer transformer_;
+  RecordOrder order_;
+  Shapes shapes_;
+  bool is_logging_;
+  uint64_t epoch_ = 0, next_position_ = UINT64_MAX;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordLoader> make_database_loader(const DataParameter& param,
+                                                   const LoaderOptions& options) {
+  return std::make_unique<DatabaseLoader>(param, options);
+}
+
+Shapes record_shapes(const Shape& picture, int tops) {
+  Shapes shapes{picture};
+  if (tops > 1) shapes.emplace_back();
+  return shapes;
+}
+
+void require_same_shape(const Shape& shape, const Shape& first, const Pixels& pixels) {
+  require(shape == first, "the picture is ", pixels.channels, " x ", pixels.height, " x ",
+          pixels.width, ", which gives a blob of ", shape, ", but the first record gave ", first,
+          "; all pictures of a batch must have one size: resize them or set crop_size");
+}
+
+}  // namespace crema

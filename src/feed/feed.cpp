@@ -1,0 +1,43 @@
+// Which feed a layer type has.
+#include "feed/feed.h"
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "feed/hdf5_feed.h"
+#include "feed/loaders.h"
+
+namespace crema {
+namespace {
+
+int checked_batch_size(const char* message, uint32_t batch_size) {
+  require(batch_size > 0, message, ": batch_size must be positive");
+  require(batch_size <= INT32_MAX, message, ": batch_size is too large");
+  return static_cast<int>(batch_size);
+}
+
+}  // namespace
+
+std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& context) {
+  if (layer.type() == "HDF5Data") return std::make_unique<Hdf5Feed>(layer, context);
+  const LoaderOptions options{.phase = context.phase,
+                              .key = mix_key(context.seed, hash_name(context.layer_name.c_str())),
+                              .tops = layer.top_size(),
+                              .rank = context.rank,
+                              .ranks = context.ranks,
+                              .transform = layer.transform_param()};
+  PrefetchFeed::Options pipeline;
+  pipeline.prefetch = static_cast<int>(layer.data_param().prefetch());
+  if (layer.type() == "Data") {
+    const DataParameter& param = layer.data_param();
+    pipeline.batch_size = checked_batch_size("data_param", param.batch_size());
+    return std::make_unique<PrefetchFeed>(make_database_loader(param, options), pipeline);
+  }
+  if (layer.type() == "ImageData") {
+    const ImageDataParameter& param = layer.image_data_param();
+    pipeline.batch_size = checked_batch_size("image_data_param", param.batch_size());
+    return std::make_unique<PrefetchFeed>(make_list_loader(param, options), pipeline);
+  }
+  fail("layers of type ", layer.type(), " have no feed");
+}
+
+}  // namespace crema

@@ -1,0 +1,108 @@
+// Picture files named by a list.
+// BVLC: with several ranks all of them read the same pictures; here they share them out.
+#include <glog/logging.h>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "feed/list_file.h"
+#include "feed/loaders.h"
+
+namespace crema {
+namespace {
+
+class ListLoader final : public RecordLoader {
+ public:
+  ListLoader(const ImageDataParameter& param, const LoaderOptions& options)
+      : param_(param),
+        entries_(read(param)),
+        transformer_(options.transform, options.phase,
+                     mix_key(options.key, hash_name("transform"))),
+        order_({.size = entries_.size(),
+                .shuffle = param.shuffle(),
+                .key = mix_key(options.key, hash_name("order")),
+                .skip = skip_of(param, options, entries_.size()),
+                .rank = options.rank,
+                .ranks = options.ranks}) {
+    if (options.rank == 0) {
+      LOG(INFO) << "Opening file " << param.source();
+      LOG(INFO) << "A total of " << entries_.size() << " images.";
+    }
+    const ListEntry& first = entries_[order_.at(0)];
+    located(first, [&] {
+      const Picture picture = picture_of(first);
+      shapes_ = crema::record_shapes(transformer_.output_shape(pixels_of(picture)), options.tops);
+    });
+  }
+
+  const Shapes& record_shapes() const override { return shapes_; }
+
+  void draw(Ticket& ticket) override {
+    ticket.index = order_.at(ticket.position);
+    ticket.record.key = entries_[ticket.index].path;
+  }
+
+  void load(const Ticket& ticket, Scratch& scratch, float* const* values) const override {
+    const ListEntry& entry = entries_[ticket.index];
+    located(entry, [&] {
+      scratch.picture = picture_of(entry);
+      const Pixels pixels = pixels_of(scratch.picture);
+      require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
+      transformer_.apply(pixels, order_.global(ticket.position), values[0]);
+      if (shapes_.size() > 1) values[1][0] = static_cast<float>(entry.label);
+    });
+  }
+
+ private:
+  static std::vector<ListEntry> read(const ImageDataParameter& param) {
+    require((param.new_height() > 0) == (param.new_width() > 0),
+            "image_data_param: new_height and new_width must be given both or neither");
+    require(param.has_source(), "image_data_param: source is missing");
+    return read_list(param.source());
+  }
+
+  static uint64_t skip_of(const ImageDataParameter& param, const LoaderOptions& options,
+                          uint64_t size) {
+    if (param.rand_skip() == 0) return 0;
+    RandomStream random(mix_key(options.key, hash_name("skip")));
+    const uint64_t skip = random.below(param.rand_skip());
+    if (options.rank == 0) LOG(INFO) << "Skipping first " << skip << " data points.";
+    require(skip < size, "image_data_param: rand_skip ", param.rand_skip(),
+            " is too large for a list of ", size, " pictures");
+    return skip;
+  }
+
+  Picture picture_of(const ListEntry& entry) const {
+    const ColorMode mode = param_.is_color() ? ColorMode::color : ColorMode::gray;
+    Picture picture = read_picture(param_.root_folder() + entry.path, mode);
+    if (param_.new_height() == 0) return picture;
+    return resize(picture, static_cast<int>(param_.new_height()),
+                  static_cast<int>(param_.new_width()));
+  }
+
+  /// Runs call; its errors name the list, and the picture where they do not yet.
+  template <class Call>
+  void located(const ListEntry& entry, const Call& call) const {
+    try {
+      call();
+    } catch (const Error& error) {
+      const std::string path = param_.root_folder() + entry.path;
+      const bool is_named = std::string(error.what()).compare(0, path.size(), path) == 0;
+      throw(is_named ? error : error.at(path)).at(param_.source());
+    }
+  }
+
+  ImageDataParameter param_;
+  std::vector<ListEntry> entries_;
+  Transformer transformer_;
+  RecordOrder order_;
+  Shapes shapes_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordLoader> make_list_loader(const ImageDataParameter& param,
+                                               const LoaderOptions& options) {
+  return std::make_unique<ListLoader>(param, options);
+}
+
+}  // namespace crema

@@ -1,0 +1,114 @@
+// Item i of the workers is chunk i % chunks_per_batch of batch i / chunks_per_batch after start_.
+// All storage is taken at the first next(), and threads wait without using the processor while the
+// ring is full.
+#include "feed/prefetch_feed.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace crema {
+namespace {
+
+// Small enough to share a batch among threads, large enough that the queue's lock does not count
+// for tiny records.
+constexpr int kLargestChunk = 16;
+
+}  // namespace
+
+PrefetchFeed::PrefetchFeed(std::unique_ptr<RecordLoader> loader, const Options& options)
+    : loader_(std::move(loader)), options_(options) {
+  require(options_.batch_size > 0, "batch_size must be positive");
+  options_.prefetch = std::max(1, options_.prefetch);
+  options_.threads = std::max(1, options_.threads);
+  chunk_size_ = std::clamp(options_.batch_size / (2 * options_.threads), 1, kLargestChunk);
+  chunks_per_batch_ = (options_.batch_size + chunk_size_ - 1) / chunk_size_;
+  for (const Shape& shape : loader_->record_shapes()) counts_.push_back(shape.count());
+}
+
+Shapes PrefetchFeed::shapes() const {
+  Shapes tops;
+  for (const Shape& record : loader_->record_shapes()) {
+    Shape top{options_.batch_size};
+    for (int64_t dim : record) top.push_back(dim);
+    tops.push_back(top);
+  }
+  return tops;
+}
+
+void PrefetchFeed::start() {
+  const size_t batch_size = static_cast<size_t>(options_.batch_size);
+  ring_.resize(static_cast<size_t>(options_.prefetch));
+  for (Batch& batch : ring_) {
+    batch.keys.resize(batch_size);
+    batch.tops.resize(counts_.size());
+    for (size_t t = 0; t < counts_.size(); ++t) {
+      batch.tops[t].resize(batch_size * static_cast<size_t>(counts_[t]));
+    }
+  }
+  keys_.resize(batch_size);
+  tickets_.resize(ring_.size() * batch_size);
+  scratch_.resize(static_cast<size_t>(options_.threads));
+  start_ = position_;
+  OrderedWorkers::Job job;
+  job.draw = [this](uint64_t item) { draw(item); };
+  job.work = [this](uint64_t item, int worker) { work(item, worker); };
+  job.window = static_cast<uint64_t>(options_.prefetch) * chunks_per_batch_;
+  job.threads = static_cast<int>(std::min<uint64_t>(options_.threads, job.window));
+  workers_ = std::make_unique<OrderedWorkers>(std::move(job));
+}
+
+PrefetchFeed::Chunk PrefetchFeed::chunk(uint64_t item) {
+  const uint64_t batch = item / chunks_per_batch_, slot = batch % ring_.size();
+  const int from = static_cast<int>(item % chunks_per_batch_) * chunk_size_;
+  const int to = std::min(from + chunk_size_, options_.batch_size);
+  return {&ring_[slot], from, to, &tickets_[slot * options_.batch_size + from],
+          start_ + batch * options_.batch_size + from};
+}
+
+void PrefetchFeed::draw(uint64_t item) {
+  const Chunk c = chunk(item);
+  for (int i = 0; i < c.to - c.from; ++i) {
+    c.tickets[i].position = c.position + i;
+    loader_->draw(c.tickets[i]);
+  }
+}
+
+void PrefetchFeed::work(uint64_t item, int worker) {
+  const Chunk c = chunk(item);
+  float* values[kMaxAxes];
+  for (int i = c.from; i < c.to; ++i) {
+    const Ticket& ticket = c.tickets[i - c.from];
+    for (size_t t = 0; t < counts_.size(); ++t)
+      values[t] = c.batch->tops[t].data() + i * counts_[t];
+    loader_->load(ticket, scratch_[worker], values);
+    c.batch->keys[i].assign(ticket.record.key);
+  }
+}
+
+void PrefetchFeed::next(std::span<float* const> tops) {
+  if (!workers_) start();
+  const uint64_t index = (position_ - start_) / options_.batch_size;
+  bool has_waited = false;
+  for (int i = 0; i < chunks_per_batch_; ++i) {
+    has_waited |= workers_->wait(index * chunks_per_batch_ + i);
+  }
+  LOG_IF_EVERY_N(INFO, has_waited, 1000) << "Waiting for data";
+  Batch& batch = ring_[index % ring_.size()];
+  for (size_t t = 0; t < tops.size() && t < batch.tops.size(); ++t) {
+    if (tops[t]) std::memcpy(tops[t], batch.tops[t].data(), batch.tops[t].size() * sizeof(float));
+  }
+  keys_.swap(batch.keys);
+  workers_->release_below((index + 1) * chunks_per_batch_);
+  position_ += options_.batch_size;
+}
+
+void PrefetchFeed::seek(uint64_t records) {
+  workers_.reset();
+  position_ = records;
+}
+
+}  // namespace crema
