@@ -1,0 +1,205 @@
+// The loop. The order of its steps is part of the contract with Caffe: test, forward and backward,
+// display, rate, clip, update, count, snapshot, stop.
+#include "solver/solver.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "net/upgrade.h"
+#include "solver/show_outputs.h"
+#include "solver/snapshot.h"
+
+namespace crema {
+namespace {
+
+SolverParameter upgraded(const SolverParameter& param, const std::string& file) {
+  SolverParameter out = param;
+  upgrade_solver(out, file);
+  return out;
+}
+
+LearningRate learning_rate(const SolverParameter& param, const std::string& file) {
+  try {
+    return LearningRate(param);
+  } catch (const Error& error) {
+    throw error.at(file);
+  }
+}
+
+}  // namespace
+
+Solver::Solver(const SolverParameter& param, const SolverOptions& options)
+    : param_(upgraded(param, options.file)),
+      options_(options),
+      prefix_(snapshot_prefix(param_, options.file)),
+      rate_(learning_rate(param_, options.file)) {
+  check_fields();
+  if (param_.snapshot() > 0 || param_.snapshot_after_train()) {
+    try {
+      require_writable_prefix(prefix_);
+    } catch (const Error& error) {
+      throw error.at(options_.file);
+    }
+  }
+  start(options_.resume.empty() ? std::nullopt : std::optional(read_solver_state(options_.resume)));
+}
+
+Solver::~Solver() = default;
+
+void Solver::step(int iterations) {
+  losses_.clear();
+  oldest_loss_ = 0;
+  last_display_ = std::chrono::steady_clock::now();
+  last_display_iter_ = iter_;
+  for (const int end = iter_ + iterations; iter_ < end && !stop_;) iterate();
+}
+
+void Solver::iterate() {
+  if (wants_test()) test_all();
+  if (stop_) return;
+  const bool display = at_interval(param_.display());
+  keep_loss(forward_backward(display));
+  if (display) show_iteration();
+  const float rate = rate_.at(iter_);
+  if (display) LOG(INFO) << "Iteration " << iter_ << ", lr = " << rate;
+  try {
+    updater_->update(iter_, rate);
+  } catch (const Error& error) {
+    throw error.at(str("iteration ", iter_));
+  }
+  ++iter_;
+  const SolverRequest request = options_.take_request();
+  if (at_interval(param_.snapshot()) || request.snapshot) snapshot();
+  stop_ |= request.stop;
+}
+
+float Solver::forward_backward(bool display) {
+  const bool debug = display && param_.debug_info();
+  net_->clear_gradients();
+  float sum = 0;
+  for (int i = 0; i < param_.iter_size(); ++i) {
+    const float loss = net_->forward();
+    if (!std::isfinite(loss)) stop_at_loss(loss);
+    if (debug) net_->log_debug_forward();
+    net_->backward();
+    if (debug) net_->log_debug_backward();
+    sum += loss;
+  }
+  return sum / static_cast<float>(param_.iter_size());
+}
+
+void Solver::stop_at_loss(float loss) {
+  // BVLC: trains on, and writes snapshots of nothing but NaN.
+  std::string reason = find_not_finite_param(*net_);
+  if (!reason.empty()) {
+    reason += iter_ > 0
+                  ? " is not finite since the update of the iteration before: a smaller base_lr or "
+                    "clip_gradients may help"
+                  : " is not finite";
+  } else {
+    reason = net_->find_not_finite();
+    reason += reason.empty() ? "every blob is finite when the layers run again"
+                             : " is the first that is not finite";
+  }
+  fail("iteration ", iter_, ": the loss is ", loss, "; ", reason,
+       last_state_.empty() ? "" : "; the last good snapshot is " + last_state_);
+}
+
+void Solver::keep_loss(double loss) {
+  if (losses_.size() < static_cast<size_t>(param_.average_loss())) {
+    losses_.push_back(loss);
+    return;
+  }
+  losses_[oldest_loss_] = loss;
+  oldest_loss_ = (oldest_loss_ + 1) % losses_.size();
+}
+
+double Solver::smoothed_loss() const {
+  if (losses_.empty()) return 0;
+  return std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
+}
+
+void Solver::show_iteration() {
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - last_display_).count();
+  const double rate = seconds > 0 ? (iter_ - last_display_iter_) / seconds : 0;
+  LOG(INFO) << "Iteration " << iter_ << " (" << static_cast<float>(rate) << " iter/s, "
+            << static_cast<float>(seconds) << "s/" << param_.display()
+            << " iters), loss = " << static_cast<float>(smoothed_loss());
+  show_outputs("Train", net_->outputs(), outputs_of(*net_));
+  options_.progress({.iter = iter_, .max_iter = param_.max_iter(), .iterations_per_second = rate});
+  last_display_ = now;
+  last_display_iter_ = iter_;
+}
+
+void Solver::solve() {
+  LOG(INFO) << "Solving " << net_->name();
+  LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
+  stop_ = false;
+  step(param_.max_iter() - iter_);
+  if (param_.snapshot_after_train() && !at_interval(param_.snapshot())) snapshot();
+  if (!stop_) finish();
+  LOG(INFO) << (stop_ ? "Optimization stopped early." : "Optimization Done.");
+}
+
+void Solver::finish() {
+  if (at_interval(param_.display())) {
+    const float loss = net_->forward();
+    if (!std::isfinite(loss)) stop_at_loss(loss);
+    keep_loss(loss);
+    LOG(INFO) << "Iteration " << iter_ << ", loss = " << static_cast<float>(smoothed_loss());
+  }
+  if (at_interval(param_.test_interval())) test_all();
+}
+
+bool Solver::wants_test() const {
+  return at_interval(param_.test_interval()) && (iter_ > 0 || param_.test_initialization());
+}
+
+void Solver::test_all() {
+  for (size_t i = 0; i < tests_.size() && !stop_; ++i) test(static_cast<int>(i));
+}
+
+void Solver::test(int index) {
+  TestNet& test = tests_[static_cast<size_t>(index)];
+  LOG(INFO) << "Iteration " << iter_ << ", Testing net (#" << index << ")";
+  double loss = 0;
+  if (!run_test(test, &loss)) {
+    LOG(INFO) << "Test interrupted.";
+    return;
+  }
+  if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << static_cast<float>(loss);
+  show_outputs("Test", test.net->outputs(), test.scores);
+}
+
+bool Solver::run_test(TestNet& test, double* loss) {
+  std::vector<std::vector<double>> sums;
+  for (int i = 0; i < test.iterations; ++i) {
+    serve_requests();
+    if (stop_) return false;
+    *loss += test.net->forward() / test.iterations;
+    const std::vector<std::vector<double>> values = outputs_of(*test.net);
+    if (sums.empty()) sums = values;
+    for (size_t k = 0; i > 0 && k < sums.size(); ++k) {
+      std::transform(sums[k].begin(), sums[k].end(), values[k].begin(), sums[k].begin(),
+                     std::plus<>());
+    }
+  }
+  for (std::vector<double>& output : sums) {
+    for (double& sum : output) sum /= test.iterations;
+  }
+  test.scores = std::move(sums);
+  return true;
+}
+
+void Solver::serve_requests() {
+  const SolverRequest request = options_.take_request();
+  if (request.snapshot) snapshot();
+  stop_ |= request.stop;
+}
+
+}  // namespace crema

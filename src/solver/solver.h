@@ -1,0 +1,120 @@
+// The training loop: forward, backward, update, display, test, snapshot, in Caffe's order. A solver
+// knows parameters and never layer types.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crema.pb.h"
+#include "io/prototxt.h"
+#include "io/solver_state.h"
+#include "net/net.h"
+#include "solver/learning_rate.h"
+#include "solver/signals.h"
+#include "solver/solver_nets.h"
+#include "solver/updater.h"
+
+namespace crema {
+
+/// How far a run is, at each display.
+struct Progress {
+  int iter = 0, max_iter = 0;
+  double iterations_per_second = 0;  // since the last display; 0 at the first
+};
+
+struct SolverOptions {
+  std::string file = "solver";  // the solver's path: for errors and the snapshot prefix
+  std::shared_ptr<Ops> ops;
+  std::string resume;  // a solver state to go on from; the solver's weights are not loaded then
+  bool fuse = true, force_nchw = false;
+  ReadOptions read;  // of net files
+  std::function<SolverRequest()> take_request = [] { return SolverRequest{}; };
+  std::function<void(const Progress&)> progress = [](const Progress&) {};
+};
+
+class Solver {
+ public:
+  /// Checks the fields, builds train and test nets, loads weights or the state. Everything that can
+  /// be found wrong is found here: a file or field that is wrong, a prefix that cannot be written.
+  /// Throws Error.
+  Solver(const SolverParameter& param, const SolverOptions& options);
+  ~Solver();
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
+  /// Trains to max_iter, snapshots, shows the last loss and tests, as the fields say. Returns early
+  /// when told to stop. Throws Error when the loss is not finite, and leaves the files as they are
+  /// then.
+  void solve();
+  /// At most this many iterations; the window of the displayed loss starts anew.
+  void step(int iterations);
+  /// One test of every test net, logged.
+  void test_all();
+  /// Writes weights and state; returns the state's path. Throws Error; old files stay whole then.
+  std::string snapshot();
+
+  int iter() const { return iter_; }
+  Net& net() { return *net_; }
+  Net& test_net(int index) { return *tests_[static_cast<size_t>(index)].net; }
+  int test_net_count() const { return static_cast<int>(tests_.size()); }
+  /// Mean outputs of the last test, in the order of that net's outputs().
+  const std::vector<std::vector<double>>& test_scores(int index) const {
+    return tests_[static_cast<size_t>(index)].scores;
+  }
+  const Updater& updater() const { return *updater_; }
+  uint64_t seed() const { return seed_; }
+  /// The loss as displayed: the mean of the last average_loss iterations.
+  double smoothed_loss() const;
+  bool stopped_early() const { return stop_; }
+
+ private:
+  struct TestNet {
+    std::unique_ptr<Net> net;
+    int iterations;
+    std::vector<std::vector<double>> scores;
+  };
+
+  void check_fields() const;
+  void start(const std::optional<SolverSnapshot>& state);
+  void build_nets();
+  NetOptions net_options(const NetSource& source, Phase phase) const;
+  void load_weights(const std::string& list);
+  void restore(const SolverSnapshot& state);
+  void restore_cursors(const SolverSnapshot& state);
+  void derive_cursors();
+  int tests_before(int iter) const;
+
+  void iterate();
+  float forward_backward(bool display);
+  void keep_loss(double loss);
+  void show_iteration();
+  void finish();
+  bool at_interval(int interval) const { return interval > 0 && iter_ % interval == 0; }
+  bool wants_test() const;
+  void serve_requests();
+  void test(int index);
+  bool run_test(TestNet& test, double* loss);
+  [[noreturn]] void stop_at_loss(float loss);
+
+  SolverParameter param_;
+  SolverOptions options_;
+  std::string prefix_;
+  uint64_t seed_ = 0;
+  std::unique_ptr<Net> net_;
+  std::vector<TestNet> tests_;
+  LearningRate rate_;
+  std::unique_ptr<Updater> updater_;
+  int iter_ = 0;
+  bool stop_ = false;
+  std::string last_state_;  // of this run
+  std::vector<double> losses_;
+  size_t oldest_loss_ = 0;
+  std::chrono::steady_clock::time_point last_display_;
+  int last_display_iter_ = 0;
+};
+
+}  // namespace crema

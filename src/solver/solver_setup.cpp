@@ -1,0 +1,191 @@
+// What a solver does before and beside its loop: checks, nets, weights, and the state that is
+// written and gone on from.
+#include <glog/logging.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "feed/feed.h"
+#include "io/weights.h"
+#include "solver/snapshot.h"
+#include "solver/solver.h"
+
+namespace crema {
+namespace {
+
+uint64_t seed_of(const SolverParameter& param, const std::optional<SolverSnapshot>& state) {
+  if (state && state->seed) {
+    if (param.random_seed() >= 0 && static_cast<uint64_t>(param.random_seed()) != *state->seed) {
+      LOG(WARNING) << "The state's seed " << *state->seed << " is used, not random_seed "
+                   << param.random_seed();
+    }
+    return *state->seed;
+  }
+  if (param.random_seed() >= 0) return static_cast<uint64_t>(param.random_seed());
+  const uint64_t drawn = std::random_device{}() & 0x7fffffffu;
+  LOG(INFO) << "Drew the seed " << drawn << "; random_seed: " << drawn << " repeats this run";
+  return drawn;
+}
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+/// Moves each data layer of a net to where it stands after `batches` forward passes.
+void seek_batches(Net& net, uint64_t batches) {
+  for (const auto& [layer, position] : net.cursors()) {
+    Feed* feed = net.find_layer(layer)->feed();
+    if (feed == nullptr) continue;
+    net.seek(layer, batches * static_cast<uint64_t>(feed->shapes().at(0).dim_or_one(0)));
+  }
+  net.set_forward_count(batches);
+}
+
+}  // namespace
+
+void Solver::check_fields() const {
+  ErrorList errors;
+  const auto check = [&](bool ok, const std::string& text) {
+    if (!ok) errors.add(Error(text).at(options_.file));
+  };
+  try {
+    check_update_fields(param_);
+  } catch (const Error& error) {
+    errors.add(error.at(options_.file));
+  }
+  check(param_.average_loss() >= 1,
+        str("average_loss must be at least 1, not ", param_.average_loss()));
+  check(param_.display() >= 0, str("display must not be negative: ", param_.display()));
+  check(param_.snapshot() >= 0, str("snapshot must not be negative: ", param_.snapshot()));
+  check(param_.max_iter() >= 0, str("max_iter must not be negative: ", param_.max_iter()));
+  errors.throw_if_any();
+}
+
+void Solver::start(const std::optional<SolverSnapshot>& state) {
+  seed_ = seed_of(param_, state);
+  build_nets();
+  updater_ = std::make_unique<Updater>(param_, *net_);
+  if (state) {
+    restore(*state);
+  } else {
+    for (const std::string& list : param_.weights()) load_weights(list);
+  }
+  LOG(INFO) << "Solver scaffolding done.";
+}
+
+NetOptions Solver::net_options(const NetSource& source, Phase phase) const {
+  NetOptions options;
+  options.phase = phase;
+  options.train = phase == TRAIN;
+  options.keep_all = phase == TRAIN && param_.debug_info();
+  options.fuse = options_.fuse;
+  options.force_nchw = options_.force_nchw;
+  options.seed = seed_;
+  options.file = source.file;
+  return options;
+}
+
+void Solver::build_nets() {
+  LOG(INFO) << "Initializing solver from parameters: \n" << write_text(param_);
+  const NetSource train = train_net_source(param_, options_.file, options_.read);
+  const std::vector<NetSource> tests = test_net_sources(param_, options_.file, options_.read);
+  LOG(INFO) << "Creating training net from " << train.origin;
+  net_ = std::make_unique<Net>(train.net, net_options(train, TRAIN), options_.ops);
+  for (const NetSource& source : tests) {
+    LOG(INFO) << "Creating test net (#" << tests_.size() << ") specified by " << source.origin;
+    tests_.push_back({.net = std::make_unique<Net>(source.net, net_options(source, TEST),
+                                                   options_.ops, net_.get()),
+                      .iterations = source.test_iter,
+                      .scores = {}});
+  }
+}
+
+void Solver::load_weights(const std::string& list) {
+  for (const std::string& part : split(list, ',')) {
+    const std::string file = trimmed(part);
+    LOG(INFO) << "Finetuning from " << file;
+    net_->load_weights(read_weights(file), file);
+  }
+  net_->params_changed();
+}
+
+std::string Solver::snapshot() {
+  const SnapshotFiles files = snapshot_files(prefix_, iter_, param_.snapshot_format());
+  const bool hdf5 = param_.snapshot_format() == SolverParameter::HDF5;
+  const char* kind = hdf5 ? "HDF5 file " : "binary proto file ";
+  LOG(INFO) << "Snapshotting to " << kind << files.weights;
+  write_net(*net_, files.weights, param_.snapshot_format(), param_.snapshot_diff());
+  SolverSnapshot state;
+  state.iter = iter_;
+  state.current_step = rate_.current_step();
+  state.learned_net = files.weights;
+  state.history = updater_->history();
+  state.seed = seed_;
+  state.forward_count = net_->forward_count();
+  for (const auto& [layer, record] : net_->cursors())
+    state.cursors.push_back({.net = 0, .layer = layer, .record = record});
+  for (size_t i = 0; i < tests_.size(); ++i) {
+    for (const auto& [layer, record] : tests_[i].net->cursors()) {
+      state.cursors.push_back({.net = static_cast<int>(i) + 1, .layer = layer, .record = record});
+    }
+    state.test_forward_counts.push_back(tests_[i].net->forward_count());
+  }
+  LOG(INFO) << "Snapshotting solver state to " << kind << files.state;
+  hdf5 ? write_solver_state_hdf5(files.state, state)
+       : write_solver_state_binary(files.state, state);
+  return last_state_ = files.state;
+}
+
+void Solver::restore(const SolverSnapshot& state) {
+  LOG(INFO) << "Resuming from " << options_.resume;
+  try {
+    updater_->set_history(state.history);
+  } catch (const Error& error) {
+    throw error.at(options_.resume);
+  }
+  const std::string weights = find_learned_net(state, options_.resume);
+  net_->load_weights(read_weights(weights), weights);
+  net_->params_changed();
+  iter_ = state.iter;
+  rate_.set_current_step(state.current_step);
+  last_state_ = options_.resume;
+  if (state.forward_count) {
+    restore_cursors(state);
+  } else {
+    derive_cursors();
+  }
+}
+
+void Solver::restore_cursors(const SolverSnapshot& state) {
+  net_->set_forward_count(*state.forward_count);
+  for (size_t i = 0; i < tests_.size() && i < state.test_forward_counts.size(); ++i) {
+    tests_[i].net->set_forward_count(state.test_forward_counts[i]);
+  }
+  for (const RecordCursor& cursor : state.cursors) {
+    const size_t test = static_cast<size_t>(cursor.net) - 1;
+    if (cursor.net < 0 || (cursor.net > 0 && test >= tests_.size())) continue;
+    Net& net = cursor.net == 0 ? *net_ : *tests_[test].net;
+    Layer* layer = net.find_layer(cursor.layer);
+    if (layer != nullptr && layer->feed() != nullptr) net.seek(cursor.layer, cursor.record);
+  }
+}
+
+void Solver::derive_cursors() {
+  // BVLC: every data layer starts again at its first record.
+  seek_batches(*net_, static_cast<uint64_t>(iter_) * static_cast<uint64_t>(param_.iter_size()));
+  for (TestNet& test : tests_) {
+    seek_batches(*test.net, static_cast<uint64_t>(tests_before(iter_)) *
+                                static_cast<uint64_t>(test.iterations));
+  }
+}
+
+int Solver::tests_before(int iter) const {
+  const int interval = param_.test_interval();
+  if (interval <= 0 || iter <= 0) return 0;
+  return (iter + interval - 1) / interval - (param_.test_initialization() ? 0 : 1);
+}
+
+}  // namespace crema
