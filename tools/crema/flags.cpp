@@ -1,0 +1,121 @@
+// Flags that several commands share, and what they mean.
+#include <glog/logging.h>
+
+#include "base/error.h"
+#include "commands.h"
+
+DEFINE_string(solver, "", "train: the solver's file");
+DEFINE_string(model, "", "test, time, run: the net's file");
+DEFINE_string(weights, "",
+              "Weights to begin with (.caffemodel or .caffemodel.h5); train takes several, with "
+              "commas between them. Not "
+              "together with --snapshot");
+DEFINE_string(snapshot, "",
+              "train: the solver state (.solverstate or .solverstate.h5) to go on from");
+DEFINE_string(gpu, "", "Run on this GPU, by its number");
+DEFINE_bool(cpu, false, "Run on the CPU, whatever the solver's file says");
+DEFINE_int32(iterations, 50, "test, time: how many batches");
+DEFINE_string(phase, "", "time, run: TRAIN or TEST");
+DEFINE_int32(level, 0, "The level of the net's state");
+DEFINE_string(stage, "", "Stages of the net's state, with commas between them");
+DEFINE_string(fuse, "on",
+              "on or off: join neighbouring layers into one step where the results are the same");
+DEFINE_string(layout, "auto", "auto or nchw: the order of blobs in memory");
+DEFINE_string(precision, "f32", "The number type of blobs: f32");
+DEFINE_bool(strict, false, "Fields of a layer that are not known are errors, not warnings");
+
+namespace crema {
+namespace {
+
+void require_choice(const std::string& value, const char* flag,
+                    const std::vector<std::string>& choices) {
+  for (const std::string& choice : choices) {
+    if (value == choice) return;
+  }
+  fail("--", flag, " is ", join(choices, " or "), ", not \"", value, "\"",
+       did_you_mean(value, choices));
+}
+
+Device use_cpu() {
+  LOG(INFO) << "Use CPU.";
+  return {.gpu = false, .index = 0};
+}
+
+Device use_gpu(int index) {
+  const Device device{.gpu = true, .index = index};
+  const std::string name = make_ops(device)->describe();
+  LOG(INFO) << "Using GPUs " << index;
+  LOG(INFO) << "GPU " << index << ": " << name;
+  return device;
+}
+
+}  // namespace
+
+std::vector<int> gpu_list() {
+  std::vector<int> out;
+  for (const std::string& part : split(FLAGS_gpu == "all" ? "0" : FLAGS_gpu, ',')) {
+    const bool is_number = !part.empty() && part.size() < 5 &&
+                           part.find_first_not_of("0123456789") == std::string::npos;
+    require(is_number,
+            "--gpu takes the number of a GPU, or several with commas between them, not \"",
+            FLAGS_gpu, "\"");
+    out.push_back(std::stoi(part));
+  }
+  return out;
+}
+
+Device chosen_device(const SolverParameter* solver) {
+  require(!FLAGS_cpu || FLAGS_gpu.empty(), "--cpu and --gpu exclude each other");
+  if (FLAGS_cpu) return use_cpu();
+  if (!FLAGS_gpu.empty()) {
+    const std::vector<int> gpus = gpu_list();
+    require(solver == nullptr || gpus.size() == 1, "--gpu=", FLAGS_gpu,
+            ": training on several GPUs is not there yet");
+    return use_gpu(gpus.at(0));
+  }
+  if (solver != nullptr && solver->has_solver_mode()) {
+    if (solver->solver_mode() == SolverParameter::CPU) return use_cpu();
+    require(gpu_present(), FLAGS_solver,
+            ": solver_mode is GPU and there is none: --cpu trains on the CPU");
+    return use_gpu(solver->device_id());
+  }
+  // BVLC: the CPU, although the default of solver_mode is GPU.
+  return gpu_present() ? use_gpu(0) : use_cpu();
+}
+
+std::vector<std::string> stages() { return split(FLAGS_stage, ','); }
+
+std::optional<Phase> phase_flag() {
+  if (FLAGS_phase.empty()) return std::nullopt;
+  require_choice(FLAGS_phase, "phase", {"TRAIN", "TEST"});
+  return FLAGS_phase == "TRAIN" ? TRAIN : TEST;
+}
+
+NetParameter read_model(std::optional<Phase> phase) {
+  NetParameter net = read_net(FLAGS_model, read_options());
+  if (phase) net.mutable_state()->set_phase(*phase);
+  // BVLC: without the flags too the level becomes 0 and an empty stage is added.
+  if (FLAGS_level != 0) net.mutable_state()->set_level(FLAGS_level);
+  for (const std::string& stage : stages()) net.mutable_state()->add_stage(stage);
+  return net;
+}
+
+NetOptions net_options() {
+  require_choice(FLAGS_fuse, "fuse", {"on", "off"});
+  require_choice(FLAGS_layout, "layout", {"auto", "nchw"});
+  require(FLAGS_precision == "f32", "--precision=", FLAGS_precision, " is not there: only f32 is");
+  NetOptions options;
+  options.fuse = FLAGS_fuse == "on";
+  options.force_nchw = FLAGS_layout == "nchw";
+  options.file = FLAGS_model;
+  return options;
+}
+
+ReadOptions read_options() { return {.strict = FLAGS_strict}; }
+
+void require_flag(const std::string& value, const char* command, const char* flag,
+                  const char* what) {
+  require(!value.empty(), "crema ", command, " needs --", flag, "=FILE, ", what);
+}
+
+}  // namespace crema

@@ -1,0 +1,110 @@
+// crema time: how long each layer takes forward and backward, after one warm-up pass, and where the
+// memory goes.
+#include <glog/logging.h>
+
+#include <chrono>
+#include <iomanip>
+
+#include "base/error.h"
+#include "commands.h"
+
+namespace crema {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Runs call and waits for the device; returns milliseconds.
+template <class Call>
+double timed(Net& net, const Call& call) {
+  const Clock::time_point start = Clock::now();
+  call();
+  net.ops().synchronize();
+  return milliseconds_since(start);
+}
+
+struct Times {
+  std::vector<double> forward, backward;  // per layer, summed over iterations
+  double forward_total = 0, backward_total = 0;
+};
+
+void time_once(Net& net, Times& times) {
+  const int layers = net.layer_count();
+  times.forward_total += timed(net, [&] {
+    for (int i = 0; i < layers; ++i) {
+      times.forward[static_cast<size_t>(i)] += timed(net, [&] { net.forward_layer(i); });
+    }
+  });
+  net.clear_gradients();
+  times.backward_total += timed(net, [&] {
+    for (int i = layers - 1; i >= 0; --i) {
+      if (!net.layer_needs_backward(i)) continue;
+      times.backward[static_cast<size_t>(i)] += timed(net, [&] { net.backward_layer(i); });
+    }
+  });
+}
+
+void show_times(const Net& net, const Times& times, double total) {
+  LOG(INFO) << "Average time per layer: ";
+  for (int i = 0; i < net.layer_count(); ++i) {
+    const auto line = [&](const char* direction, const std::vector<double>& sums) {
+      LOG(INFO) << std::setw(10) << net.layer_name(i) << "\t" << direction << ": "
+                << sums[static_cast<size_t>(i)] / FLAGS_iterations << " ms.";
+    };
+    line("forward", times.forward);
+    line("backward", times.backward);
+  }
+  LOG(INFO) << "Average Forward pass: " << times.forward_total / FLAGS_iterations << " ms.";
+  LOG(INFO) << "Average Backward pass: " << times.backward_total / FLAGS_iterations << " ms.";
+  LOG(INFO) << "Average Forward-Backward: " << total / FLAGS_iterations << " ms.";
+  LOG(INFO) << "Total Time: " << total << " ms.";
+}
+
+void show_memory(const MemoryReport& memory) {
+  const auto line = [](const char* what, size_t bytes) {
+    LOG(INFO) << "Memory of " << what << ": " << static_cast<double>(bytes) / (1 << 20) << " MiB.";
+  };
+  line("activations and their gradients", memory.activations);
+  line("the same without a plan", memory.unplanned);
+  line("parameters", memory.parameters);
+  line("parameter gradients", memory.gradients);
+  line("scratch", memory.scratch);
+  line("what backward keeps", memory.saved);
+  line("state", memory.state);
+  line("packed weights", memory.packed);
+}
+
+}  // namespace
+
+int time_command() {
+  require_flag(FLAGS_model, "time", "model", "the net to measure");
+  require(FLAGS_iterations > 0, "--iterations must be above 0, not ", FLAGS_iterations);
+  NetOptions options = net_options();
+  options.train = true;
+  const NetParameter model = read_model(phase_flag().value_or(TRAIN));
+  Net net(model, options, make_ops(chosen_device()));
+  LOG(INFO) << "Performing Forward";
+  LOG(INFO) << "Initial loss: " << net.forward();
+  LOG(INFO) << "Performing Backward";
+  net.clear_gradients();
+  net.backward();
+  LOG(INFO) << "*** Benchmark begins ***";
+  LOG(INFO) << "Testing for " << FLAGS_iterations << " iterations.";
+  Times times;
+  times.forward.resize(static_cast<size_t>(net.layer_count()));
+  times.backward.resize(static_cast<size_t>(net.layer_count()));
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < FLAGS_iterations; ++i) {
+    const double once = timed(net, [&] { time_once(net, times); });
+    LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << once << " ms.";
+  }
+  show_times(net, times, milliseconds_since(start));
+  LOG(INFO) << "*** Benchmark ends ***";
+  show_memory(net.memory());
+  return 0;
+}
+
+}  // namespace crema
