@@ -1,0 +1,141 @@
+// y = act((x - mean) / sqrt(variance + eps)) per channel (axis 1). The parameters are running sums
+// of means and of sample variances and the factor that divides them; forward updates them whenever
+// it uses the batch's own statistics.
+#include "ops/kernels/batch_norm.h"
+
+#include <glog/logging.h>
+
+#include "layers/checks.h"
+#include "layers/common.h"
+
+namespace crema {
+namespace {
+
+class BatchNormLayer : public Layer {
+ public:
+  using Layer::Layer;
+
+  Shapes infer(const Shapes& bottom) override {
+    const BatchNormParameter& p = param_.batch_norm_param();
+    require(bottom[0].axes() >= 1, bottom_text(param_, 0), " must have at least one axis");
+    require(p.eps() >= 0, "eps: must not be negative");
+    require(param_.param_size() <= 3, "param: ", param_.param_size(),
+            " are given, but BatchNorm has 3 parameters");
+    for (const ParamSpec& spec : param_.param()) {
+      require(spec.lr_mult() == 0,
+              "lr_mult: must be 0: BatchNorm's parameters are statistics that forward updates; ",
+              "a Scale layer behind it learns");
+    }
+    // BVLC: a blob of one axis is one channel (Caffe reads an axis that is not there and aborts).
+    shape_ = bottom[0].axes() == 1 ? Shape{bottom[0][0], 1} : bottom[0];
+    params_.resize(3);
+    declare(params_[0], {shape_[1]}, constant_filler(0), false);
+    declare(params_[1], {shape_[1]}, constant_filler(0), false);
+    declare(params_[2], {1}, constant_filler(0), false);
+    return {bottom[0]};
+  }
+
+  LayerTraits traits() const override {
+    LayerTraits traits;
+    traits.any_layout = traits.accumulates = true;
+    traits.backward_reads_bottoms = uses_stored() ? 0 : 1;
+    traits.backward_reads_tops = act_.kind == ActKind::none ? 0 : 1;
+    traits.repeatable = uses_stored();
+    traits.changes_params = !uses_stored();
+    return traits;
+  }
+
+  bool absorb(const Act& act) override {
+    if (act.slope < 0) return false;
+    act_ = act;
+    return true;
+  }
+
+  Needs plan(Ops& ops, const PlanContext& context) override {
+    plan_ = ops.plan(NormDesc{.x = {shape_, context.bottom[0].dtype, context.bottom[0].layout},
+                              .eps = param_.batch_norm_param().eps(),
+                              .global_stats = uses_stored(),
+                              .affine = false,
+                              .train = context.train,
+                              .act = act_});
+    keeps_statistics_ = context.train;
+    const size_t bytes = TensorDesc{channel_shape()}.bytes();
+    parts_.clear();
+    plan_part_ = parts_.add(plan_->needs());
+    for (int& part : statistics_part_)
+      part = parts_.add(keeps_statistics_ ? Needs{.saved = bytes} : Needs{.scratch = bytes});
+    return parts_.total();
+  }
+
+  void bind(const Workspace& workspace) override {
+    plan_->bind(parts_.part(workspace, plan_part_));
+    mean_ = statistics(workspace, 0);
+    variance_ = statistics(workspace, 1);
+  }
+
+  void forward(Ops& ops, CTensors bottom, Tensors top) override {
+    const float* const factor = params_[2].value.f32();
+    if (uses_stored()) {
+      warn_if_unfilled(ops);
+      run(ops, BatchNormStored{sum(0), sum(1), factor, mean_.f32(), variance_.f32()}, shape_[1]);
+    }
+    plan_->forward(view(bottom[0]), mean_, variance_, {}, {}, view(top[0]));
+    if (!uses_stored()) {
+      const auto m = static_cast<float>(shape_.count() / shape_[1]);
+      run(ops,
+          BatchNormUpdate{mean_.f32(), variance_.f32(), sum(0), sum(1), params_[2].value.f32(),
+                          param_.batch_norm_param().moving_average_fraction(),
+                          m > 1 ? m / (m - 1) : 1.0f},
+          shape_[1]);
+    }
+  }
+
+  void backward(Ops&, const BackwardArgs& args) override {
+    if (!args.dbottom[0]) return;
+    plan_->backward(view(args.bottom[0]), view(args.top[0]), mean_, variance_, {},
+                    view(args.dtop[0]), {view(args.dbottom[0].t), args.dbottom[0].how}, {}, {});
+  }
+
+ private:
+  bool uses_stored() const {
+    const BatchNormParameter& p = param_.batch_norm_param();
+    return p.has_use_global_stats() ? p.use_global_stats() : phase() == TEST;
+  }
+  Shape channel_shape() const { return {shape_[1]}; }
+  float* sum(size_t i) const { return params_[i].value.f32(); }
+  CTensor view(const CTensor& t) const { return {t.data, {shape_, t.desc.dtype, t.desc.layout}}; }
+  Tensor view(const Tensor& t) const { return {t.data, {shape_, t.desc.dtype, t.desc.layout}}; }
+
+  Tensor statistics(const Workspace& workspace, size_t i) const {
+    const Workspace part = parts_.part(workspace, statistics_part_[i]);
+    return f32_of(keeps_statistics_ ? part.saved : part.scratch, {channel_shape()});
+  }
+
+  /// BVLC: Caffe divides by sqrt(eps) without a word.
+  void warn_if_unfilled(Ops& ops) {
+    if (phase() != TRAIN || has_checked_) return;
+    has_checked_ = true;
+    float factor = 0;
+    ops.download(params_[2].value, &factor);
+    if (factor == 0) {
+      LOG(WARNING)
+          << "layer \"" << param_.name()
+          << "\": use_global_stats is true, but the stored statistics are "
+          << "empty: x is divided by sqrt(eps). Load weights, or leave use_global_stats unset";
+    }
+  }
+
+  Shape shape_;  // of the bottom, with a channel axis
+  Act act_;
+  std::unique_ptr<NormPlan> plan_;
+  WorkspaceParts parts_;
+  int plan_part_ = 0;
+  int statistics_part_[2] = {};
+  bool keeps_statistics_ = false, has_checked_ = false;
+  Tensor mean_, variance_;
+};
+
+REGISTER_LAYER("BatchNorm", BatchNormLayer)
+
+}  // namespace
+}  // namespace crema

@@ -1,0 +1,70 @@
+// TRAIN: y = x / (1 - dropout_ratio) with probability 1 - dropout_ratio, else 0; the mask is drawn
+// again in backward. TEST: y is x.
+#include "ops/kernels/dropout.h"
+
+#include "layers/checks.h"
+#include "layers/common.h"
+
+namespace crema {
+namespace {
+
+class DropoutLayer : public Layer {
+ public:
+  using Layer::Layer;
+
+  Shapes infer(const Shapes& bottom) override {
+    const float ratio = param_.dropout_param().dropout_ratio();
+    require(ratio >= 0 && ratio < 1, "dropout_ratio: must be at least 0 and less than 1, not ",
+            ratio);
+    key_ = random_key("dropout");
+    return {bottom[0]};
+  }
+
+  LayerTraits traits() const override {
+    LayerTraits traits;
+    traits.any_layout = traits.can_overwrite_bottom = traits.accumulates = true;
+    traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
+    traits.tops_alias_bottom = phase() == TEST;
+    return traits;
+  }
+
+  void forward(Ops& ops, CTensors bottom, Tensors top) override {
+    apply(ops, bottom[0], top[0], false);
+  }
+
+  void backward(Ops& ops, const BackwardArgs& args) override {
+    if (args.dbottom[0])
+      apply(ops, args.dtop[0], args.dbottom[0].t, args.dbottom[0].how == Write::accumulate);
+  }
+
+ private:
+  void apply(Ops& ops, const CTensor& x, const Tensor& y, bool accumulate) const {
+    if (phase() == TEST) {
+      if (x.data == y.data) return;
+      return accumulate ? ops.add(x, y) : ops.convert(x, y);
+    }
+    const float ratio = param_.dropout_param().dropout_ratio();
+    const bool is_nhwc = x.desc.layout == Layout::nhwc;
+    const Shape& shape = x.desc.shape;
+    run(ops,
+        DropoutMask{.x = x.f32(),
+                    .y = y.f32(),
+                    .n = x.count(),
+                    .key = key_,
+                    .forward_count = &ops.step_scalars()->forward_count,
+                    .ratio = ratio,
+                    .scale = 1 / (1 - ratio),
+                    .accumulate = accumulate,
+                    .is_nhwc = is_nhwc,
+                    .channels = Divider(is_nhwc ? shape[1] : 1),
+                    .plane = Divider(is_nhwc ? shape.count(2) : 1)},
+        (x.count() + 3) / 4);
+  }
+
+  uint64_t key_ = 0;
+};
+
+REGISTER_LAYER("Dropout", DropoutLayer)
+
+}  // namespace
+}  // namespace crema
