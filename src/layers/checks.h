@@ -1,0 +1,49 @@
+// What the layers that read labels, and those with written shapes, share.
+#pragma once
+
+#include <string>
+
+#include "layers/common.h"
+#include "layers/layer.h"
+
+namespace crema {
+
+/// bottom "NAME": for messages.
+inline std::string bottom_text(const LayerParameter& param, int index) {
+  return str("bottom \"", index < param.bottom_size() ? param.bottom(index) : "?", '"');
+}
+
+/// A shape as a file gives it. Throws Error unless every size is at least 1.
+inline Shape shape_of(const BlobShape& proto) {
+  Shape shape;
+  for (int64_t dim : proto.dim()) {
+    require(dim >= 1, "shape: every dim must be at least 1, not ", dim);
+    shape.push_back(dim);
+  }
+  return shape;
+}
+
+/// Throws Error unless bottom `index` holds one label for each of outer * inner positions.
+inline void require_labels(const LayerParameter& param, int index, const Shape& labels,
+                           int64_t outer, int64_t inner) {
+  require(labels.count() == outer * inner, bottom_text(param, index), " must hold ", outer * inner,
+          " labels (", outer, " before the class axis x ", inner, " behind it), but has shape ",
+          labels);
+}
+
+/// The sentence for a label out of range; per_sample: labels that belong to one sample.
+inline std::string explain_label(const Fault& fault, int64_t classes, int64_t per_sample) {
+  const std::string place =
+      per_sample > 1 ? str(" (position ", fault.index % per_sample, ")") : std::string();
+  return str("label ", fault.value, " of sample ", fault.index / per_sample, place,
+             " must be in 0..", classes - 1);
+}
+
+/// True when no gradient comes down to the loss itself: the bottoms' gradients are then 0.
+inline bool clear_without_loss(Ops& ops, const BackwardArgs& args) {
+  if (args.dtop[0]) return false;
+  for (const Grad& dx : args.dbottom) no_gradient(ops, dx);
+  return true;
+}
+
+}  // namespace crema

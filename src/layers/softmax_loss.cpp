@@ -1,0 +1,122 @@
+// SoftmaxWithLoss: p = softmax(x) along axis, loss = -sum log(max(p[label], FLT_MIN)) / divisor;
+// the second top is p. BVLC: labels are not checked in release builds and are read out of bounds;
+// here one out of range is an error that names the sample.
+#include "ops/kernels/softmax_loss.h"
+
+#include <cfloat>
+#include <memory>
+
+#include "layers/checks.h"
+#include "layers/loss_divisor.h"
+
+namespace crema {
+namespace {
+
+class SoftmaxWithLossLayer : public Layer {
+ public:
+  SoftmaxWithLossLayer(const LayerParameter& param, const LayerContext& context)
+      : Layer(param, context), divisor_rule_(param.loss_param(), LossParameter::VALID) {}
+
+  Arity arity() const override { return {2, 2, 1, 2}; }
+  bool is_loss() const override { return true; }
+  bool allow_force_backward(int bottom) const override { return bottom != 1; }
+
+  Shapes infer(const Shapes& bottom) override {
+    axis_ = bottom[0].canonical(param_.softmax_param().axis());
+    outer_ = bottom[0].count(0, axis_);
+    inner_ = bottom[0].count(axis_ + 1);
+    classes_ = bottom[0][axis_];
+    require_labels(param_, 1, bottom[1], outer_, inner_);
+    per_sample_ = axis_ == 0 ? outer_ * inner_ : outer_ * inner_ / bottom[0][0];
+    divisor_rule_.set_positions(outer_, inner_);
+    has_top_ = param_.top_size() > 1;
+    Shapes top{Shape{}};
+    if (has_top_) top.push_back(bottom[0]);
+    return top;
+  }
+
+  LayerTraits traits() const override {
+    LayerTraits traits;
+    traits.accumulates = true;
+    traits.backward_reads_bottoms = 2;
+    traits.backward_reads_tops = has_top_ ? 2 : 0;
+    return traits;
+  }
+
+  Needs plan(Ops& ops, const PlanContext& context) override {
+    x_ = context.bottom[0];
+    softmax_ = ops.plan(SoftmaxDesc{.x = x_, .axis = axis_});
+    // What backward reads is saved; without a backward the same is scratch.
+    parts_.clear();
+    softmax_part_ = parts_.add(softmax_->needs());
+    const size_t own = has_top_ ? 0 : x_.bytes();
+    probability_part_ = parts_.add(context.train ? Needs{.saved = own} : Needs{.scratch = own});
+    divisor_part_ = parts_.add({.saved = sizeof(float)});
+    trains_ = context.train;
+    return parts_.total();
+  }
+
+  void bind(const Workspace& workspace) override {
+    softmax_->bind(parts_.part(workspace, softmax_part_));
+    divisor_ = f32_of(parts_.part(workspace, divisor_part_).saved, {});
+    const Workspace own = parts_.part(workspace, probability_part_);
+    probability_ = f32_of(trains_ ? own.saved : own.scratch, x_);
+  }
+
+  void forward(Ops& ops, CTensors bottom, Tensors top) override {
+    const Tensor probability = has_top_ ? top[1] : probability_;
+    softmax_->forward(bottom[0], probability);
+    divisor_rule_.compute(ops, bottom[1], divisor_);
+    run_rows(ops,
+             LabelLogLoss{.p = probability.f32(),
+                          .labels = bottom[1].f32(),
+                          .divisor = divisor_.f32(),
+                          .loss = top[0].f32(),
+                          .fault = ops.fault(),
+                          .inner = inner_,
+                          .smallest = FLT_MIN,
+                          .classes = static_cast<int>(classes_),
+                          .layer = context_.index,
+                          .ignored = divisor_rule_.ignored().value_or(0),
+                          .ignores = divisor_rule_.ignored().has_value()},
+             1, outer_ * inner_);
+  }
+
+  void backward(Ops& ops, const BackwardArgs& args) override {
+    const Grad& dx = args.dbottom[0];
+    if (!dx || clear_without_loss(ops, args)) return;
+    const CTensor probability = has_top_ ? args.top[1] : CTensor(probability_);
+    run(ops,
+        SoftmaxLossGradient{.p = probability.f32(),
+                            .labels = args.bottom[1].f32(),
+                            .divisor = divisor_.f32(),
+                            .dloss = args.dtop[0].f32(),
+                            .dx = dx.t.f32(),
+                            .inner = Divider(inner_),
+                            .classes = Divider(classes_),
+                            .ignored = divisor_rule_.ignored().value_or(0),
+                            .ignores = divisor_rule_.ignored().has_value(),
+                            .accumulate = dx.how == Write::accumulate},
+        dx.t.count());
+  }
+
+  std::string explain(const Fault& fault) const override {
+    return explain_label(fault, classes_, per_sample_);
+  }
+
+ private:
+  LossDivisor divisor_rule_;
+  int axis_ = 1;
+  int64_t outer_ = 1, inner_ = 1, classes_ = 1, per_sample_ = 1;
+  bool has_top_ = false, trains_ = false;
+  TensorDesc x_;
+  std::unique_ptr<SoftmaxPlan> softmax_;
+  WorkspaceParts parts_;
+  int softmax_part_ = 0, probability_part_ = 0, divisor_part_ = 0;
+  Tensor probability_, divisor_;
+};
+
+REGISTER_LAYER("SoftmaxWithLoss", SoftmaxWithLossLayer)
+
+}  // namespace
+}  // namespace crema

@@ -1,0 +1,35 @@
+// Copying between blobs whose rows have different lengths: Concat, Slice, Tile.
+#pragma once
+
+#include "ops/kernel.h"
+
+namespace crema {
+namespace CREMA_ISA {
+
+/// dst row (+)= src row; a row is cut into equal pieces, one per index, so that neighbouring
+/// indices touch neighbouring memory and the inner loop has a length worth unrolling.
+struct CopyRows {
+  const float* src;
+  float* dst;
+  int64_t src_stride, dst_stride;
+  Divider pieces_per_row;
+  int piece;
+  bool accumulate;
+  CREMA_BOTH void operator()(int64_t i) const {
+    const uint32_t row = pieces_per_row.quotient(static_cast<uint32_t>(i));
+    const int64_t column =
+        int64_t{static_cast<uint32_t>(i) - row * pieces_per_row.divisor()} * piece;
+    const float* from = src + row * src_stride + column;
+    float* to = dst + row * dst_stride + column;
+    if (accumulate) {
+      for (int k = 0; k < piece; ++k) to[k] += from[k];
+    } else if (piece == 16) {
+      for (int k = 0; k < 16; ++k) to[k] = from[k];
+    } else {
+      for (int k = 0; k < piece; ++k) to[k] = from[k];
+    }
+  }
+};
+
+}  // namespace CREMA_ISA
+}  // namespace crema

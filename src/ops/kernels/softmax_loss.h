@@ -1,0 +1,56 @@
+// Cross-entropy of probabilities that lie as outer x classes x inner, with one label per position.
+#pragma once
+
+#include <cmath>
+
+#include "ops/kernels/label.h"
+
+namespace crema {
+namespace CREMA_ISA {
+
+/// One row over all positions: loss = -sum log(max(p[label], smallest)) / divisor. NaN stays NaN.
+struct LabelLogLoss {
+  const float* p;
+  const float* labels;
+  const float* divisor;
+  float* loss;
+  Fault* fault;
+  int64_t inner;
+  float smallest;
+  int classes, layer, ignored;
+  bool ignores;
+  CREMA_BOTH float operator()(int64_t, int64_t position) const {
+    if (ignores && label_of(labels[position]) == ignored) return 0;
+    const int label = checked_label(labels[position], classes, fault, layer, position);
+    if (label < 0) return 0;
+    const int64_t sample = position / inner;
+    const float v = p[(sample * classes + label) * inner + (position - sample * inner)];
+    return -std::log(v < smallest ? smallest : v);
+  }
+  CREMA_BOTH void done(int64_t, float sum) const { *loss = sum / *divisor; }
+};
+
+/// dx (+)= (p - [class is the label]) * dloss / divisor; 0 at ignored positions.
+struct SoftmaxLossGradient {
+  const float* p;
+  const float* labels;
+  const float* divisor;
+  const float* dloss;
+  float* dx;
+  Divider inner, classes;
+  int ignored;
+  bool ignores, accumulate;
+  CREMA_BOTH void operator()(int64_t i) const {
+    const uint32_t row = inner.quotient(static_cast<uint32_t>(i));
+    const uint32_t sample = classes.quotient(row);
+    const auto c = static_cast<int>(row - sample * classes.divisor());
+    const uint32_t place = static_cast<uint32_t>(i) - row * inner.divisor();
+    const int label = label_of(labels[int64_t{sample} * inner.divisor() + place]);
+    float g = (p[i] - (c == label ? 1.0f : 0.0f)) * (*dloss / *divisor);
+    if (ignores && label == ignored) g = 0;
+    dx[i] = accumulate ? dx[i] + g : g;
+  }
+};
+
+}  // namespace CREMA_ISA
+}  // namespace crema
