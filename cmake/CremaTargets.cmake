@@ -7,9 +7,10 @@ if(SANITIZE)
   target_link_options(crema_flags INTERFACE -fsanitize=${SANITIZE})
 endif()
 
-# crema_library(NAME [SHARED|STATIC|OBJECT] LINKS target...): all .cpp files of the calling folder.
+# crema_library(NAME [SHARED|STATIC|OBJECT] LINKS target... [PRECOMPILE header...]): all .cpp files of the calling
+# folder. PRECOMPILE names headers that nearly every file reads.
 function(crema_library name kind)
-  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     add_library(${name} INTERFACE)
@@ -18,11 +19,14 @@ function(crema_library name kind)
   endif()
   add_library(${name} ${kind} ${sources})
   target_link_libraries(${name} PUBLIC crema_flags ${ARG_LINKS})
+  if(ARG_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
+  endif()
 endfunction()
 
 # crema_tests(NAME LINKS target...): one test program of the calling folder's .cpp files, each TEST a ctest of its own.
 function(crema_tests name)
-  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
@@ -30,6 +34,9 @@ function(crema_tests name)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE crema_flags ${ARG_LINKS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  if(ARG_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
+  endif()
   target_compile_definitions(${name} PRIVATE CREMA_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     CREMA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -1,5 +1,6 @@
-// The one exception for a user's mistake. The deepest code writes only the rule that was broken; each floor above adds
-// its own place in front (the layer, then file and line). Caught in main only, which prints it and exits with status 1.
+// The one exception for a user's mistake. The deepest code writes only the rule that was broken;
+// each floor above adds its own place in front (the layer, then file and line). Caught in main
+// only, which prints it and exits with status 1.
 #pragma once
 
 #include <stdexcept>
@@ -9,8 +10,8 @@
 
 namespace crema {
 
-/// A user's mistake or a failing environment: bad file, bad field, full disk. what() is one line, or one line for each
-/// of several independent mistakes.
+/// A user's mistake or a failing environment: bad file, bad field, full disk. what() is one line,
+/// or one line for each of several independent mistakes.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}

@@ -53,7 +53,8 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
-void write_atomically(const std::string& path, const std::function<void(const std::string&)>& write) {
+void write_atomically(const std::string& path,
+                      const std::function<void(const std::string&)>& write) {
   const std::string temporary = str(path, ".tmp.", ::getpid());
   try {
     write(temporary);

@@ -1,4 +1,5 @@
-// Files are written beside their place, flushed and renamed, so that a crash or a full disk leaves the old file whole.
+// Files are written beside their place, flushed and renamed, so that a crash or a full disk leaves
+// the old file whole.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,17 @@ namespace crema {
 /// The whole file. Throws Error "PATH: reason" when it cannot be read, also for a directory.
 std::string read_file(const std::string& path);
 
-/// Calls write(temporary path), then flushes the file to disk and renames it to path. Whatever fails, the temporary file
-/// is removed and path keeps its old content; throws Error "cannot write PATH: reason".
-void write_atomically(const std::string& path, const std::function<void(const std::string&)>& write);
+/// Calls write(temporary path), then flushes the file to disk and renames it to path. Whatever
+/// fails, the temporary file is removed and path keeps its old content; throws Error "cannot write
+/// PATH: reason".
+void write_atomically(const std::string& path,
+                      const std::function<void(const std::string&)>& write);
 
 /// write_atomically with a content that is at hand.
 void write_file(const std::string& path, const std::string& content);
 
-/// Throws Error when no file could be made beside path (missing or read-only folder): asked before long work.
+/// Throws Error when no file could be made beside path (missing or read-only folder): asked before
+/// long work.
 void require_writable(const std::string& path);
 
 bool is_directory(const std::string& path);

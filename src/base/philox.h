@@ -1,5 +1,6 @@
-// Counter-based random numbers (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-// A draw is a function of (key, counter), never of a shared state: equal on every device and for any number of threads.
+// Counter-based random numbers (Philox4x32-10; Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3", SC 2011). A draw is a function of (key, counter), never of a shared state: equal on
+// every device and for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,12 @@ CREMA_BOTH constexpr Philox4 philox(uint64_t key, uint64_t counter_low, uint64_t
 }
 
 /// Uniform in [0, 1) with 24 bits.
-CREMA_BOTH constexpr float uniform01(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+CREMA_BOTH constexpr float uniform01(uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
 
-/// Mixes parts of an identity (seed, rank, layer, purpose, ...) into one key (splitmix64 finaliser).
+/// Mixes parts of an identity (seed, rank, layer, purpose, ...) into one key (splitmix64
+/// finaliser).
 CREMA_BOTH constexpr uint64_t mix_key(uint64_t a, uint64_t b) {
   uint64_t z = a + 0x9E3779B97F4A7C15u * (b + 1);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -54,7 +58,8 @@ constexpr uint64_t hash_name(const char* text) {
   return hash;
 }
 
-/// A sequence of draws for host code (fillers, shuffles): next() is word i of the stream that key names.
+/// A sequence of draws for host code (fillers, shuffles): next() is word i of the stream that key
+/// names.
 class RandomStream {
  public:
   explicit RandomStream(uint64_t key) : key_(key) {}

@@ -1,4 +1,5 @@
-// A bounded queue between threads. close() ends both sides: push returns false, pop drains what is left, then nothing.
+// A bounded queue between threads. close() ends both sides: push returns false, pop drains what is
+// left, then nothing.
 #pragma once
 
 #include <condition_variable>

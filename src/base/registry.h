@@ -1,5 +1,5 @@
-// Name -> value tables that static objects fill before main. One instance of each lives in the base shared library, so
-// that plug-in libraries see the same table.
+// Name -> value tables that static objects fill before main. One instance of each lives in the base
+// shared library, so that plug-in libraries see the same table.
 #pragma once
 
 #include <map>

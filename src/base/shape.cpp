@@ -1,4 +1,5 @@
-// Shape: bounds are checked where a file's numbers come in (push_back, canonical), not at each access.
+// Shape: bounds are checked where a file's numbers come in (push_back, canonical), not at each
+// access.
 #include "base/shape.h"
 
 #include <algorithm>

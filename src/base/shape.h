@@ -1,5 +1,6 @@
-// Shape: up to 32 sizes, outermost first; always N,C,H,W for pictures, whatever the order in memory. All arithmetic is
-// 64-bit. No allocation, so shapes and tensors may be copied inside an iteration.
+// Shape: up to 32 sizes, outermost first; always N,C,H,W for pictures, whatever the order in
+// memory. All arithmetic is 64-bit. No allocation, so shapes and tensors may be copied inside an
+// iteration.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// str(a, b, c): the parts in stream notation, one after another. The only way text is put together in Crema.
+// str(a, b, c): the parts in stream notation, one after another. The only way text is put together
+// in Crema.
 #pragma once
 
 #include <sstream>

@@ -1,6 +1,6 @@
-// A layer: shapes in, shapes out, parameters, and its computation in calls of Ops. It never asks for the device, the
-// mode or whether it was fused elsewhere, and allocates nothing in forward or backward. Each default here is the safe
-// answer: correct before fast.
+// A layer: shapes in, shapes out, parameters, and its computation in calls of Ops. It never asks
+// for the device, the mode or whether it was fused elsewhere, and allocates nothing in forward or
+// backward. Each default here is the safe answer: correct before fast.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,14 @@ namespace crema {
 
 class Feed;
 
-/// A parameter as its layer declares it in infer(); the net stores, fills, shares, updates and saves it.
+/// A parameter as its layer declares it in infer(); the net stores, fills, shares, updates and
+/// saves it.
 struct Param {
   Shape shape;
-  FillerParameter filler;      // default: constant 0
-  bool learnable = true;       // false: statistics that forward itself updates; no gradient, never touched by the solver
-  Tensor value;                // set by the net before plan(); always nchw order
+  FillerParameter filler;  // default: constant 0
+  bool learnable = true;   // false: statistics that forward itself updates; no gradient, never
+                           // touched by the solver
+  Tensor value;            // set by the net before plan(); always nchw order
 };
 
 /// What a layer is made with, beside its LayerParameter.
@@ -42,21 +44,23 @@ struct Arity {
 
 /// What the passes may do with a layer. Bit i of a mask is blob i.
 struct LayerTraits {
-  /// Bottoms and tops with three or more axes may all be nhwc (the same for all of them); else they are nchw.
+  /// Bottoms and tops with three or more axes may all be nhwc (the same for all of them); else they
+  /// are nchw.
   bool any_layout = false;
   /// Which blobs' data backward reads: the others' memory is free for reuse after forward.
   uint64_t backward_reads_bottoms = ~uint64_t{0}, backward_reads_tops = ~uint64_t{0};
-  /// Tops whose memory is that of bottom 0 (Reshape, Flatten, Split, Dropout in TEST): forward and backward do nothing
-  /// for them. Their gradients are bottom 0's likewise.
+  /// Tops whose memory is that of bottom 0 (Reshape, Flatten, Split, Dropout in TEST): forward and
+  /// backward do nothing for them. Their gradients are bottom 0's likewise.
   bool tops_alias_bottom = false;
-  /// forward is right when top 0 is bottom 0's memory, and backward when bottom 0's gradient is top 0's.
+  /// forward is right when top 0 is bottom 0's memory, and backward when bottom 0's gradient is top
+  /// 0's.
   bool can_overwrite_bottom = false;
-  /// backward honours Write::accumulate for bottoms; else the net gives a temporary and adds. Parameter gradients must
-  /// always be accumulated by the layer itself.
+  /// backward honours Write::accumulate for bottoms; else the net gives a temporary and adds.
+  /// Parameter gradients must always be accumulated by the layer itself.
   bool accumulates = false;
-  bool has_backward = true;  // false: Accuracy, ArgMax: nothing flows through it
-  bool repeatable = true;    // running forward again changes nothing (BatchNorm in TRAIN: false)
-  bool host_only = false;    // runs on the host: the plan downloads and uploads around it
+  bool has_backward = true;     // false: Accuracy, ArgMax: nothing flows through it
+  bool repeatable = true;       // running forward again changes nothing (BatchNorm in TRAIN: false)
+  bool host_only = false;       // runs on the host: the plan downloads and uploads around it
   bool changes_params = false;  // forward writes its own parameters (statistics)
 };
 
@@ -64,10 +68,11 @@ struct LayerTraits {
 struct PlanContext {
   std::span<const TensorDesc> bottom, top;
   std::span<const uint8_t> need_dx, need_dw;  // per bottom, per parameter
-  bool train = false;                          // a backward will follow
+  bool train = false;                         // a backward will follow
 };
 
-/// What backward() is given. dtop has an empty tensor where a top has no gradient (nothing depends on it).
+/// What backward() is given. dtop has an empty tensor where a top has no gradient (nothing depends
+/// on it).
 struct BackwardArgs {
   CTensors bottom, top, dtop;
   Grads dbottom, dparams;
@@ -75,28 +80,37 @@ struct BackwardArgs {
 
 class Layer {
  public:
-  Layer(const LayerParameter& param, const LayerContext& context) : param_(param), context_(context) {}
+  Layer(const LayerParameter& param, const LayerContext& context)
+      : param_(param), context_(context) {}
   virtual ~Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
   virtual Arity arity() const { return {}; }
-  /// Checks the fields against the bottoms' shapes, declares params_, returns the tops' shapes. Pure: no Ops, no
-  /// storage; may be called again with other shapes. Throws Error with the rule that was broken.
+  /// Checks the fields against the bottoms' shapes, declares params_, returns the tops' shapes.
+  /// Pure: no Ops, no storage; may be called again with other shapes. Throws Error with the rule
+  /// that was broken.
   virtual Shapes infer(const Shapes& bottom) = 0;
   /// Valid after infer.
   virtual LayerTraits traits() const { return {}; }
   std::span<Param> params() { return params_; }
 
-  /// A loss layer has weight 1 for its first top where none is written, and makes up for tops that are not written.
+  /// A loss layer has weight 1 for its first top where none is written, and makes up for tops that
+  /// are not written.
   virtual bool is_loss() const { return false; }
   /// Whether force_backward reaches bottom i (false for labels).
   virtual bool allow_force_backward(int /*bottom*/) const { return true; }
-  /// The layout in which this layer runs fastest, where it has an opinion (convolution asks ops.preferred).
-  virtual std::optional<Layout> preferred_layout(const Ops&, const Shapes& /*bottom*/, const Shapes& /*top*/) const {
+  /// The layout in which this layer runs fastest, where it has an opinion (convolution asks
+  /// ops.preferred).
+  virtual std::optional<Layout> preferred_layout(const Ops&, const Shapes& /*bottom*/,
+                                                 const Shapes& /*top*/) const {
     return std::nullopt;
   }
-  /// net/fuse offers the activation that follows; true: applied to top 0 from now on, and masked in backward.
+  /// The activation that this layer is (ReLU, ReLU6, ELU), for net/fuse to offer to the layer
+  /// before it.
+  virtual std::optional<Act> as_activation() const { return std::nullopt; }
+  /// net/fuse offers the activation that follows; true: applied to top 0 from now on, and masked in
+  /// backward.
   virtual bool absorb(const Act&) { return false; }
 
   /// Makes plans. Called once all passes have decided; may be called again for other shapes.
@@ -113,6 +127,8 @@ class Layer {
   virtual Feed* feed() { return nullptr; }
   const LayerParameter& param() const { return param_; }
   Phase phase() const { return context_.phase; }
+  /// What Fault::layer holds for this layer.
+  int fault_index() const { return context_.index; }
 
  protected:
   /// The key of this layer's random draws for one purpose (see base/philox.h).
@@ -126,7 +142,8 @@ class Layer {
   std::vector<Param> params_;
 };
 
-using LayerFactory = std::function<std::unique_ptr<Layer>(const LayerParameter&, const LayerContext&)>;
+using LayerFactory =
+    std::function<std::unique_ptr<Layer>(const LayerParameter&, const LayerContext&)>;
 /// Every layer type by name.
 Registry<LayerFactory>& layer_registry();
 /// Throws Error with the nearest type's name when the type is unknown.

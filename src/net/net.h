@@ -1,5 +1,6 @@
-// A net: a prototxt turned into a flat list of steps over planned memory. The passes (upgrade, filter, wire, infer,
-// layout, memory_plan) run in the constructor; forward and backward only walk the list.
+// A net: a prototxt turned into a flat list of steps over planned memory. The passes (upgrade,
+// filter, wire, infer, layout, memory_plan) run in the constructor; forward and backward only walk
+// the list.
 #pragma once
 
 #include <map>
@@ -20,22 +21,23 @@ struct NetOptions {
   Phase phase = TEST;  // the weakest wish: the net's own state.phase, where written, wins
   int level = 0;
   std::vector<std::string> stages;
-  bool train = false;               // a backward will be asked for
-  bool keep_all = false;            // every blob's data and gradient stays readable after forward and backward
-  std::vector<std::string> keep;    // these blobs too (beside the net's outputs)
+  bool train = false;  // a backward will be asked for
+  bool keep_all =
+      false;  // every blob's data and gradient stays readable after forward and backward
+  std::vector<std::string> keep;  // these blobs too (beside the net's outputs)
   bool fuse = true;
-  bool force_nchw = false;          // the oracle layout
-  bool log = true;                  // Caffe's set-up lines
-  uint64_t seed = 0;                // of fillers, dropout and data order
+  bool force_nchw = false;  // the oracle layout
+  bool log = true;          // Caffe's set-up lines
+  uint64_t seed = 0;        // of fillers, dropout and data order
   int rank = 0, ranks = 1;
-  std::string file = "net";         // named in errors where a layer has no source_location
+  std::string file = "net";  // named in errors where a layer has no source_location
 };
 
 /// One learnable (or statistics) parameter, stored once however many layers share it.
 struct NetParam {
-  std::string owner;      // layer name
-  int layer = 0;          // of the owner
-  int index = 0;          // among the owner's parameters
+  std::string owner;  // layer name
+  int layer = 0;      // of the owner
+  int index = 0;      // among the owner's parameters
   float lr_mult = 1, decay_mult = 1;
   bool learnable = true;  // false: statistics
   bool needs_gradient = false;
@@ -50,24 +52,27 @@ struct NetOutput {
 
 /// Statistics-free view of memory for the log.
 struct MemoryReport {
-  size_t activations = 0;   // the planned arena
-  size_t unplanned = 0;     // the sum of all blobs and gradients: what a plan-free trainer takes
+  size_t activations = 0;  // the planned arena
+  size_t unplanned = 0;    // the sum of all blobs and gradients: what a plan-free trainer takes
   size_t parameters = 0, gradients = 0, scratch = 0, saved = 0, state = 0, packed = 0;
 };
 
 class Net {
  public:
-  /// Builds everything. shared_with: a net whose parameters (by layer name and index, equal shapes) are used instead of
-  /// own ones, and whose arena is used too; it must outlive this net. Throws Error with every wiring and shape mistake.
-  Net(const NetParameter& param, const NetOptions& options, std::shared_ptr<Ops> ops, Net* shared_with = nullptr);
+  /// Builds everything. shared_with: a net whose parameters (by layer name and index, equal shapes)
+  /// are used instead of own ones, and whose arena is used too; it must outlive this net. Throws
+  /// Error with every wiring and shape mistake.
+  Net(const NetParameter& param, const NetOptions& options, std::shared_ptr<Ops> ops,
+      Net* shared_with = nullptr);
   ~Net();
   Net(const Net&) = delete;
   Net& operator=(const Net&) = delete;
 
-  /// One forward pass; returns the total weighted loss. Waits for the device. Throws Error for a fault in the data.
+  /// One forward pass; returns the total weighted loss. Waits for the device. Throws Error for a
+  /// fault in the data.
   float forward();
-  /// One backward pass after forward. The first call after clear_gradients() overwrites parameter gradients, further
-  /// ones add to them.
+  /// One backward pass after forward. The first call after clear_gradients() overwrites parameter
+  /// gradients, further ones add to them.
   void backward();
   /// Marks parameter gradients as not there; costs nothing.
   void clear_gradients();
@@ -75,26 +80,34 @@ class Net {
   const std::string& name() const;
   Ops& ops() const;
   Phase phase() const;
-  /// The filtered, upgraded net with Caffe's Split layers put in: what a caffemodel holds, without blobs.
+  /// The filtered, upgraded net with Caffe's Split layers put in: what a caffemodel holds, without
+  /// blobs.
   NetParameter to_proto() const;
 
   // ---- Layers and blobs ----
   int layer_count() const;
   Layer& layer(int index) const;
   const std::string& layer_name(int index) const;
+  /// -1 when there is no such layer.
+  int layer_index(const std::string& name) const;
   /// nullptr when there is no such layer.
   Layer* find_layer(const std::string& name) const;
   std::vector<std::string> blob_names() const;  // last version of each name, in order of production
   bool has_blob(const std::string& name) const;
   Shape blob_shape(const std::string& name) const;
-  /// Copies a blob's data in N,C,H,W order. Throws Error when it was not kept (see NetOptions) or there is none.
+  /// Copies a blob's data in N,C,H,W order. Throws Error when it was not kept (see NetOptions) or
+  /// there is none.
   std::vector<float> blob_values(const std::string& name) const;
-  /// The gradient of a blob; nothing when it has none (nothing that learns or is forced depends on it).
+  /// The gradient of a blob; nothing when it has none (nothing that learns or is forced depends on
+  /// it).
   std::optional<std::vector<float>> blob_gradient(const std::string& name) const;
+  /// Whether something that learns or is forced lies before a blob, whether or not a loss reaches
+  /// it.
+  bool wants_gradient(const std::string& name) const;
   /// Sets the data of a blob that an Input layer makes. values: as many as the shape has.
   void set_blob(const std::string& name, const std::vector<float>& values);
-  const std::vector<std::string>& inputs() const;    // blobs of Input layers
-  const std::vector<NetOutput>& outputs() const;     // alphabetical, as Caffe lists them
+  const std::vector<std::string>& inputs() const;  // blobs of Input layers
+  const std::vector<NetOutput>& outputs() const;   // alphabetical, as Caffe lists them
   /// All output values of the last forward, in the order of outputs(), element by element.
   std::vector<std::vector<float>> output_values() const;
 
@@ -108,18 +121,23 @@ class Net {
     std::vector<int> members;  // indices into params(), in memory order
   };
   const std::vector<Group>& groups() const;
-  std::vector<float> param_values(int index) const;  // by place in params()
+  std::vector<float> param_values(int index) const;    // by place in params()
+  std::vector<float> param_gradient(int index) const;  // zeros where none is computed
   void set_param_values(int index, const std::vector<float>& values);
-  /// The place in params() of parameter `index` of layer `layer` (shared ones give the owner's); -1: none.
+  /// The place in params() of parameter `index` of layer `layer` (shared ones give the owner's);
+  /// -1: none.
   int param_of(int layer, int index) const;
-  /// Must follow any change of parameter values: layers repack and refold. Also reaches nets that share them.
+  /// Must follow any change of parameter values: layers repack and refold. Also reaches nets that
+  /// share them.
   void params_changed();
 
-  /// Copies weights by layer name, as Caffe does: unknown source layers are logged ("Ignoring source layer X"), a blob
-  /// count or shape that differs is an Error with both. Returns how many layers were filled.
+  /// Copies weights by layer name, as Caffe does: unknown source layers are logged ("Ignoring
+  /// source layer X"), a blob count or shape that differs is an Error with both. Returns how many
+  /// layers were filled.
   int load_weights(const WeightsFile& weights, const std::string& file);
-  /// Every layer's parameters, for a snapshot; with gradients as diff where wanted.
-  WeightsFile weights(bool with_gradients) const;
+  /// The parameters of to_proto().layer(index), for write_weights_*; with gradients as diff where
+  /// wanted. owned_only: shared parameters of another owner are left missing (HDF5 files).
+  std::vector<HostBlob> saved_blobs(int index, bool with_gradients, bool owned_only) const;
 
   // ---- Data, randomness, diagnosis ----
   uint64_t forward_count() const;
@@ -127,8 +145,8 @@ class Net {
   /// (layer name, records handed out) of each data layer; seek() of one.
   std::vector<std::pair<std::string, uint64_t>> cursors() const;
   void seek(const std::string& layer, uint64_t records);
-  /// Runs the layers of the last forward again, data layers left out, and names the first blob that is not finite:
-  /// "layer "fc1" (InnerProduct), top "fc1"". Empty when all are finite.
+  /// Runs the layers of the last forward again, data layers left out, and names the first blob that
+  /// is not finite: "layer "fc1" (InnerProduct), top "fc1"". Empty when all are finite.
   std::string find_not_finite();
   /// Runs one layer forward or backward alone: for `crema time`.
   void forward_layer(int index);

@@ -1,9 +1,11 @@
-// Functors: what is computed element by element is a plain struct whose members are pointers and numbers.
-//   operator()(int64_t i) const                        element i, no cooperation between indices: run()
-//   float operator()(int64_t row, int64_t col) const
-//   void done(int64_t row, float sum) const            sums over each row in a fixed order: run_rows()
-// The structs in ops/kernels/*.h are found by CMake ("struct Name {" at column 0, in namespace crema::CREMA_ISA) and
-// compiled per device and per instruction set, each in a namespace of its own, so that the linker never mixes them.
+// Functors: what is computed element by element is a plain struct whose members are pointers and
+// numbers.
+//   operator()(int64_t i) const                        element i, no cooperation between indices:
+//   run() float operator()(int64_t row, int64_t col) const void done(int64_t row, float sum) const
+//   sums over each row in a fixed order: run_rows()
+// The structs in ops/kernels/*.h are found by CMake ("struct Name {" at column 0, in namespace
+// crema::CREMA_ISA) and compiled per device and per instruction set, each in a namespace of its
+// own, so that the linker never mixes them.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +20,13 @@
 namespace crema {
 inline namespace CREMA_ISA {}
 
-/// What a kernel found wrong with its data (a label out of range). The first one stays until it is taken.
+/// What a kernel found wrong with its data (a label out of range). The first one stays until it is
+/// taken.
 struct Fault {
   int32_t set = 0;
-  int32_t layer = 0;     // index of the layer in its net
-  int64_t index = 0;     // which sample or element
-  float value = 0;       // what was found there
+  int32_t layer = 0;  // index of the layer in its net
+  int64_t index = 0;  // which sample or element
+  float value = 0;    // what was found there
 };
 
 /// The functor's bare name, the key by which a backend finds its compiled form.
@@ -37,14 +40,16 @@ constexpr std::string_view kernel_name() {
 
 namespace CREMA_ISA {
 
-/// Quotient and remainder by a number fixed at set-up, without a division; for 0 <= i < 2^31 and 1 <= divisor < 2^31
-/// (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994).
+/// Quotient and remainder by a number fixed at set-up, without a division; for 0 <= i < 2^31 and 1
+/// <= divisor < 2^31 (Granlund and Montgomery, "Division by invariant integers using
+/// multiplication", PLDI 1994).
 class Divider {
  public:
   Divider() = default;
   explicit Divider(int64_t divisor) : divisor_(static_cast<uint32_t>(divisor)) {
     while ((uint64_t{1} << shift_) < divisor_) ++shift_;
-    multiplier_ = static_cast<uint32_t>(((uint64_t{1} << 32) * ((uint64_t{1} << shift_) - divisor_)) / divisor_ + 1);
+    multiplier_ = static_cast<uint32_t>(
+        ((uint64_t{1} << 32) * ((uint64_t{1} << shift_) - divisor_)) / divisor_ + 1);
   }
   CREMA_BOTH uint32_t quotient(uint32_t i) const {
     const uint32_t high = static_cast<uint32_t>((uint64_t{i} * multiplier_) >> 32);

@@ -5,9 +5,12 @@ namespace crema {
 
 Unary unary_of(const Act& act) {
   switch (act.kind) {
-    case ActKind::relu6: return Unary::relu6;
-    case ActKind::elu: return Unary::elu;
-    default: return Unary::relu;
+    case ActKind::relu6:
+      return Unary::relu6;
+    case ActKind::elu:
+      return Unary::elu;
+    default:
+      return Unary::relu;
   }
 }
 

@@ -1,6 +1,7 @@
-// Every computation the trainer knows, declared once. Layers, net and solver call it; only ops/cpu, ops/cuda and
-// tests/reference implement it. An Ops is one in-order queue on one device: calls enqueue and return, they touch host
-// memory only in upload and download, and allocate nothing after set-up.
+// Every computation the trainer knows, declared once. Layers, net and solver call it; only ops/cpu,
+// ops/cuda and tests/reference implement it. An Ops is one in-order queue on one device: calls
+// enqueue and return, they touch host memory only in upload and download, and allocate nothing
+// after set-up.
 #pragma once
 
 #include <array>
@@ -17,17 +18,20 @@
 
 namespace crema {
 
-// ---- Activations -----------------------------------------------------------------------------------------------
+// ---- Activations
+// -----------------------------------------------------------------------------------------------
 
 enum class ActKind : uint8_t { none, relu, relu6, elu };
-/// Applied by a plan to its y. relu with slope s: max(x,0) + s*min(x,0); elu: x > 0 ? x : slope*(e^x - 1).
+/// Applied by a plan to its y. relu with slope s: max(x,0) + s*min(x,0); elu: x > 0 ? x :
+/// slope*(e^x - 1).
 struct Act {
   ActKind kind = ActKind::none;
   float slope = 0;
   friend bool operator==(const Act&, const Act&) = default;
 };
 
-// ---- Problems that a library plans -----------------------------------------------------------------------------
+// ---- Problems that a library plans
+// -----------------------------------------------------------------------------
 
 /// Sizes along the spatial axes, outermost first; as many as x has axes beyond N and C.
 struct SpatialDims {
@@ -39,8 +43,8 @@ struct SpatialDims {
 };
 constexpr int kMaxSpatialAxes = 8;
 
-/// Cross-correlation: x [N,C,...], w [K,C/groups,k...] (always nchw order), y [N,K,...]; dilation 1 = dense.
-/// y = act(conv(x, w) + b + residual).
+/// Cross-correlation: x [N,C,...], w [K,C/groups,k...] (always nchw order), y [N,K,...]; dilation 1
+/// = dense. y = act(conv(x, w) + b + residual).
 struct ConvDesc {
   TensorDesc x, w, y;
   SpatialDims pad, stride, dilation;
@@ -59,31 +63,35 @@ struct LinearDesc {
 };
 
 enum class PoolKind : uint8_t { max, average, stochastic };
-/// Caffe's pooling. max: first of equal maxima wins, padding never does. average: the divisor counts the window
-/// clipped to [-pad, size + pad). Every window begins inside the padded input.
+/// Caffe's pooling. max: first of equal maxima wins, padding never does. average: the divisor
+/// counts the window clipped to [-pad, size + pad). Every window begins inside the padded input.
 struct PoolDesc {
   TensorDesc x, y;
   PoolKind kind = PoolKind::max;
   SpatialDims kernel, stride, pad;
-  bool mask = false;   // forward also writes the flat index of each maximum within its plane, as float
-  bool train = true;   // a backward will follow
-  uint64_t seed = 0;   // stochastic
+  bool mask =
+      false;  // forward also writes the flat index of each maximum within its plane, as float
+  bool train = true;  // a backward will follow
+  uint64_t seed = 0;  // stochastic
   friend bool operator==(const PoolDesc&, const PoolDesc&) = default;
 };
 
-/// Batch normalisation over all axes but 1. y = act(gamma * (x - mean) / sqrt(variance + eps) + beta).
+/// Batch normalisation over all axes but 1. y = act(gamma * (x - mean) / sqrt(variance + eps) +
+/// beta).
 struct NormDesc {
   TensorDesc x;
   float eps = 1e-5f;
-  bool global_stats = false;  // mean and variance are given; otherwise taken from the batch (biased) and written
-  bool affine = false;        // gamma and beta [C] are given
+  bool global_stats =
+      false;  // mean and variance are given; otherwise taken from the batch (biased) and written
+  bool affine = false;  // gamma and beta [C] are given
   bool train = true;
   Act act;
   friend bool operator==(const NormDesc&, const NormDesc&) = default;
 };
 
-/// across: y = x * (k + alpha/size * sum over size channels of x^2)^-beta. within: y = x * (1 + alpha * mean of x^2 over
-/// the size x size window, padding counted)^-beta (Krizhevsky et al. 2012, section 3.3).
+/// across: y = x * (k + alpha/size * sum over size channels of x^2)^-beta. within: y = x * (1 +
+/// alpha * mean of x^2 over the size x size window, padding counted)^-beta (Krizhevsky et al. 2012,
+/// section 3.3).
 struct LrnDesc {
   TensorDesc x;
   int size = 5;
@@ -99,7 +107,8 @@ struct SoftmaxDesc {
   friend bool operator==(const SoftmaxDesc&, const SoftmaxDesc&) = default;
 };
 
-// ---- Plans: a problem with every choice made. bind() again whenever the arena has moved. ------------------------
+// ---- Plans: a problem with every choice made. bind() again whenever the arena has moved.
+// ------------------------
 
 class Plan {
  public:
@@ -136,10 +145,12 @@ class PoolPlan : public Plan {
 class NormPlan : public Plan {
  public:
   /// mean and variance [C] are read when desc.global_stats, else written with this batch's.
-  virtual void forward(CTensor x, Tensor mean, Tensor variance, CTensor gamma, CTensor beta, Tensor y) = 0;
-  /// mean and variance as forward left them; dgamma and dbeta only where desc.affine. y is read only for desc.act.
-  virtual void backward(CTensor x, CTensor y, CTensor mean, CTensor variance, CTensor gamma, CTensor dy, Grad dx,
-                        Grad dgamma, Grad dbeta) = 0;
+  virtual void forward(CTensor x, Tensor mean, Tensor variance, CTensor gamma, CTensor beta,
+                       Tensor y) = 0;
+  /// mean and variance as forward left them; dgamma and dbeta only where desc.affine. y is read
+  /// only for desc.act.
+  virtual void backward(CTensor x, CTensor y, CTensor mean, CTensor variance, CTensor gamma,
+                        CTensor dy, Grad dx, Grad dgamma, Grad dbeta) = 0;
 };
 
 class LrnPlan : public Plan {
@@ -154,21 +165,37 @@ class SoftmaxPlan : public Plan {
   virtual void backward(CTensor y, CTensor dy, Grad dx) = 0;
 };
 
-// ---- Elementwise -----------------------------------------------------------------------------------------------
+// ---- Elementwise
+// -----------------------------------------------------------------------------------------------
 
-enum class Unary : uint8_t { relu, relu6, elu, sigmoid, tanh, swish, bnll, absval, power, exp, log, clip, threshold };
-/// The formula's numbers. relu: a = slope; elu: a = alpha; swish: a = beta; power: (b + a*x)^c; exp: e^(b + a*x) with
-/// the base's logarithm folded into a and b; log: c * ln(b + a*x) with c = 1/ln(base); clip: a = min, b = max;
-/// threshold: x > a.
+enum class Unary : uint8_t {
+  relu,
+  relu6,
+  elu,
+  sigmoid,
+  tanh,
+  swish,
+  bnll,
+  absval,
+  power,
+  exp,
+  log,
+  clip,
+  threshold
+};
+/// The formula's numbers. relu: a = slope; elu: a = alpha; swish: a = beta; power: (b + a*x)^c;
+/// exp: e^(b + a*x) with the base's logarithm folded into a and b; log: c * ln(b + a*x) with c =
+/// 1/ln(base); clip: a = min, b = max; threshold: x > a.
 struct UnaryArgs {
   float a = 0, b = 0, c = 0;
 };
 
-// ---- Update rules ----------------------------------------------------------------------------------------------
+// ---- Update rules
+// ----------------------------------------------------------------------------------------------
 
 enum class Rule : uint8_t { sgd, nesterov, adagrad, rmsprop, adadelta, adam };
-/// One parameter group's update; formulas in caffe terms: g = grad * StepScalars::grad_scale + decay * w (l2) or
-/// decay * sign(w) (l1); rate = StepScalars::rate * lr_mult.
+/// One parameter group's update; formulas in caffe terms: g = grad * StepScalars::grad_scale +
+/// decay * w (l2) or decay * sign(w) (l1); rate = StepScalars::rate * lr_mult.
 struct UpdateRule {
   Rule rule = Rule::sgd;
   float lr_mult = 1, decay = 0;
@@ -176,18 +203,21 @@ struct UpdateRule {
   float momentum = 0, momentum2 = 0.999f, rms_decay = 0.99f, delta = 1e-8f;
 };
 /// How many history tensors a rule keeps per parameter: 1, or 2 (adadelta, adam).
-constexpr int history_count(Rule rule) { return rule == Rule::adadelta || rule == Rule::adam ? 2 : 1; }
+constexpr int history_count(Rule rule) {
+  return rule == Rule::adadelta || rule == Rule::adam ? 2 : 1;
+}
 
 /// Numbers that change from step to step; kernels read them from device memory by pointer.
 struct StepScalars {
   float rate = 0;
-  float grad_scale = 1;  // 1 / iter_size, times the clip factor, over the loss scale
+  float grad_scale = 1;       // 1 / iter_size, times the clip factor, over the loss scale
   float adam_correction = 1;  // sqrt(1 - momentum2^t) / (1 - momentum^t)
   int32_t iteration = 0;
   uint64_t forward_count = 0;  // forward passes of this net: what dropout and friends draw by
 };
 
-// ---- The interface ---------------------------------------------------------------------------------------------
+// ---- The interface
+// ---------------------------------------------------------------------------------------------
 
 enum class Memory : uint8_t { device, pinned_host };
 
@@ -211,34 +241,39 @@ class Ops {
   virtual std::unique_ptr<LrnPlan> plan(const LrnDesc&) = 0;
   virtual std::unique_ptr<SoftmaxPlan> plan(const SoftmaxDesc&) = 0;
 
-  /// c [m,n] (+)= alpha * op(a) * op(b), row-major 2-D tensors; op transposes where ta / tb. a [m,k] or [k,m].
+  /// c [m,n] (+)= alpha * op(a) * op(b), row-major 2-D tensors; op transposes where ta / tb. a
+  /// [m,k] or [k,m].
   virtual void gemm(bool ta, bool tb, float alpha, CTensor a, CTensor b, Tensor c, Write) = 0;
   virtual void unary(Unary, UnaryArgs, CTensor x, Tensor y) = 0;  // y may be x
-  /// dx (+)= dy * f'(x). The formulas may use x or y, whichever is exact; dx may be dy. y may be empty for all but
-  /// sigmoid, tanh, elu and exp; x may be empty for relu (slope >= 0), sigmoid, tanh.
+  /// dx (+)= dy * f'(x). The formulas may use x or y, whichever is exact; dx may be dy. y may be
+  /// empty for all but sigmoid, tanh, elu and exp; x may be empty for relu (slope >= 0), sigmoid,
+  /// tanh.
   virtual void unary_backward(Unary, UnaryArgs, CTensor x, CTensor y, CTensor dy, Grad dx) = 0;
   /// Calls functor(i) for 0 <= i < n; see run().
   virtual void launch(std::string_view kernel, const void* functor, int64_t n) = 0;
-  /// Sums functor(row, col) over each row in a fixed order and calls done(row, sum); see run_rows().
+  /// Sums functor(row, col) over each row in a fixed order and calls done(row, sum); see
+  /// run_rows().
   virtual void reduce(std::string_view kernel, const void* functor, int64_t rows, int64_t cols) = 0;
   /// From any dtype and layout to any other; equal shapes. Also the plain copy.
   virtual void convert(CTensor src, Tensor dst) = 0;
   virtual void fill(float value, Tensor dst) = 0;
   /// dst += src, equal shapes and layouts.
   virtual void add(CTensor src, Tensor dst) = 0;
-  /// One step of the rule over a whole group's contiguous memory: reads grad, updates state, master and, where given,
-  /// the low-precision copy weight. state holds history_count(rule) tensors.
-  virtual void update(const UpdateRule&, CTensor grad, Tensors state, Tensor master, Tensor weight) = 0;
+  /// One step of the rule over a whole group's contiguous memory: reads grad, updates state, master
+  /// and, where given, the low-precision copy weight. state holds history_count(rule) tensors.
+  virtual void update(const UpdateRule&, CTensor grad, Tensors state, Tensor master,
+                      Tensor weight) = 0;
 
   /// Device memory of the step scalars; set_step enqueues a copy into it.
   virtual const StepScalars* step_scalars() const = 0;
   virtual void set_step(const StepScalars&) = 0;
 
-  virtual void upload(const void* host, Tensor dst) = 0;  // dst.desc.bytes() bytes, same order
-  virtual void download(CTensor src, void* host) = 0;     // returns when the bytes are there
+  virtual void upload(const void* host, Tensor dst) = 0;   // dst.desc.bytes() bytes, same order
+  virtual void download(CTensor src, void* host) = 0;      // returns when the bytes are there
   virtual Buffer allocate(size_t bytes, Memory kind) = 0;  // at set-up only
   virtual void synchronize() = 0;
-  /// Device memory that kernels write faults to, and the host's reading of it, which waits for the queue.
+  /// Device memory that kernels write faults to, and the host's reading of it, which waits for the
+  /// queue.
   virtual Fault* fault() = 0;
   virtual std::optional<Fault> take_fault() = 0;
 };
@@ -248,14 +283,16 @@ template <class F>
 void run(Ops& ops, const F& f, int64_t n) {
   ops.launch(kernel_name<F>(), &f, n);
 }
-/// Sums f(row, col) over cols for each row and calls f.done(row, sum), on the device of ops. The order of the sum
-/// depends on nothing but cols, so the bits are the same in each run and for any number of threads.
+/// Sums f(row, col) over cols for each row and calls f.done(row, sum), on the device of ops. The
+/// order of the sum depends on nothing but cols, so the bits are the same in each run and for any
+/// number of threads.
 template <class F>
 void run_rows(Ops& ops, const F& f, int64_t rows, int64_t cols) {
   ops.reduce(kernel_name<F>(), &f, rows, cols);
 }
 
-/// dy *= act'(y), in place on dy's memory or into another tensor: what a layer that absorbed an activation does first.
+/// dy *= act'(y), in place on dy's memory or into another tensor: what a layer that absorbed an
+/// activation does first.
 void act_backward(Ops& ops, const Act& act, CTensor y, CTensor dy, Tensor dx);
 /// The Unary that an activation is, with its numbers.
 Unary unary_of(const Act& act);
@@ -266,7 +303,8 @@ struct Device {
   bool gpu = false;
   int index = 0;
 };
-/// The only place that names a backend. Throws Error when that backend was not built or its device is not there.
+/// The only place that names a backend. Throws Error when that backend was not built or its device
+/// is not there.
 std::shared_ptr<Ops> make_ops(const Device& device);
 /// True when a GPU backend was built and at least one device answers.
 bool gpu_present();

@@ -1,0 +1,92 @@
+// The inside of Net, shared by its source files: the graph after all passes, the memory it lies in,
+// and the steps.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/graph.h"
+#include "net/memory_plan.h"
+#include "net/net.h"
+
+namespace crema {
+
+/// Activation memory that a train net and its test nets share: only one of them runs at a time.
+struct Arena {
+  Buffer memory;
+  size_t bytes = 0;
+  int version = 0;  // counts moves: nets rebind when theirs is older
+};
+
+/// One node with every argument of its calls ready.
+struct Step {
+  std::vector<CTensor> bottoms, tops_read, dtops;
+  std::vector<Tensor> tops;
+  std::vector<Grad> dbottoms, dparams_first, dparams_further;
+  struct Addition {  // what a layer could not add itself
+    CTensor from;
+    Tensor to;
+  };
+  std::vector<Addition> additions;
+  Workspace workspace;
+  int params_version = -1;  // what the layer has packed
+};
+
+struct Net::Impl {
+  NetOptions options;
+  std::shared_ptr<Ops> ops;
+  Net* parent = nullptr;
+  Graph graph;
+  NetParameter proto;        // filtered and upgraded
+  NetParameter saved_proto;  // with Caffe's Split layers: what a snapshot holds
+  MemoryPlan plan;
+  std::vector<Needs> needs;
+  MemoryReport report;
+  std::shared_ptr<Arena> arena;
+  int arena_version = -1;
+  std::vector<Step> steps;
+  std::vector<Buffer> owned;     // parameters, gradients, inputs, state, packed weights
+  std::map<int, Tensor> inputs;  // value -> memory that stays
+  std::vector<NetParam> params;
+  std::vector<Group> groups;
+  std::vector<Tensor> states, packed;  // per node
+  std::vector<std::string> input_names;
+  std::vector<NetOutput> outputs;
+  std::vector<int> output_values;    // values of outputs
+  std::vector<int> loss_values;      // values with a loss weight
+  std::map<std::string, int> blobs;  // last version of each name
+  std::vector<std::string> blob_order;
+  std::shared_ptr<int> params_version =
+      std::make_shared<int>(0);  // one for all nets that share parameters
+  uint64_t forward_count = 0;
+  bool gradients_empty = true;
+
+  std::vector<int> saved_nodes;  // node of each layer of saved_proto(), -1: a Split or a layer that
+                                 // was fused away
+
+  void build(const NetParameter& param, Net* shared_with);
+  void make_params();
+  void fill_params();
+  void plan_layers();
+  void allocate();
+  void name_blobs();
+  void bind_if_moved();
+  void bind();
+  void make_step(int n);
+  Tensor data(int value) const;
+  Tensor gradient(int value) const;
+  Tensor buffer_tensor(int buffer, size_t bytes) const;
+  float total_loss() const;
+  void check_fault() const;
+  void run_forward(int n);
+  void run_backward(int n);
+  void fill_loss_gradients();
+  bool is_parents(const void* data) const;
+  int node_named(const std::string& name) const;
+  int value_of(const std::string& blob) const;
+  void log_setup() const;
+};
+
+}  // namespace crema

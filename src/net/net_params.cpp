@@ -1,0 +1,214 @@
+// Parameters: stored in one contiguous arena per (lr_mult, decay_mult), filled, shared with other
+// nets, loaded, saved.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "layers/filler.h"
+#include "net/net_impl.h"
+
+namespace crema {
+namespace {
+
+/// Padding between parameters keeps each 64-byte aligned; its values stay 0.
+int64_t padded(int64_t count) { return (count + 15) / 16 * 16; }
+
+/// Legacy files have four sizes: 1,1,1,K stands for K and 1,1,M,K for M,K.
+bool shapes_agree(const Shape& file, const Shape& own) {
+  if (file == own) return true;
+  if (file.axes() != 4 || own.axes() > 4) return false;
+  for (int i = 1; i <= 4; ++i) {
+    const int64_t wanted = i <= own.axes() ? own[own.axes() - i] : 1;
+    if (file[4 - i] != wanted) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Net::Impl::make_params() {
+  std::map<std::tuple<bool, bool, float, float>, int> group_of;
+  std::vector<std::vector<int>> members;
+  for (size_t p = 0; p < graph.params.size(); ++p) {
+    const ParamSlot& slot = graph.params[p];
+    params.push_back({slot.owner,
+                      slot.node,
+                      slot.index,
+                      slot.lr_mult,
+                      slot.decay_mult,
+                      slot.learnable,
+                      slot.needs_gradient,
+                      {},
+                      {}});
+    if (parent != nullptr) {
+      Impl& other = *parent->impl_;
+      const int layer = parent->impl_->node_named(slot.owner);
+      const int theirs = layer < 0 ? -1 : parent->param_of(layer, slot.index);
+      if (theirs >= 0) {
+        require(other.params[theirs].value.shape() == slot.shape,
+                place_of(graph.nodes[slot.node].param, options.file), ": parameter ", slot.index,
+                " has the shape ", slot.shape, " here and ", other.params[theirs].value.shape(),
+                " in the train net");
+        params.back().value = other.params[theirs].value;
+        continue;
+      }
+    }
+    const auto key =
+        std::make_tuple(slot.learnable, slot.needs_gradient, slot.lr_mult, slot.decay_mult);
+    const auto [it, fresh] = group_of.emplace(key, static_cast<int>(members.size()));
+    if (fresh) members.emplace_back();
+    members[it->second].push_back(static_cast<int>(p));
+  }
+  for (const std::vector<int>& list : members) {
+    int64_t count = 0;
+    for (int p : list) count += padded(graph.params[p].shape.count());
+    const bool has_gradient = options.train && params[list[0]].needs_gradient;
+    const size_t bytes = static_cast<size_t>(count) * sizeof(float);
+    owned.push_back(ops->allocate(bytes, Memory::device));
+    const Tensor value{owned.back().get(), {Shape{count}, DType::f32, Layout::nchw}};
+    Tensor gradient;
+    if (has_gradient) {
+      owned.push_back(ops->allocate(bytes, Memory::device));
+      gradient = {owned.back().get(), value.desc};
+      report.gradients += bytes;
+    }
+    report.parameters += bytes;
+    int64_t offset = 0;
+    for (int p : list) {
+      const TensorDesc desc{graph.params[p].shape, DType::f32, Layout::nchw};
+      params[p].value = {value.f32() + offset, desc};
+      if (has_gradient) params[p].gradient = {gradient.f32() + offset, desc};
+      offset += padded(desc.count());
+    }
+    if (has_gradient)
+      groups.push_back(
+          {params[list[0]].lr_mult, params[list[0]].decay_mult, value, gradient, list});
+  }
+  if (parent != nullptr) params_version = parent->impl_->params_version;
+  fill_params();
+}
+
+void Net::Impl::fill_params() {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    Node& node = graph.nodes[n];
+    for (size_t i = 0; i < node.params.size(); ++i) {
+      Param& param = node.layer->params()[i];
+      const NetParam& stored = params[node.params[i]];
+      param.value = stored.value;
+      param.value.desc.shape = param.shape;
+      const ParamSlot& slot = graph.params[node.params[i]];
+      const bool owns = slot.node == static_cast<int>(n) && slot.index == static_cast<int>(i);
+      const bool is_shared =
+          parent != nullptr && stored.value.data != nullptr && is_parents(stored.value.data);
+      if (!owns || is_shared) continue;
+      RandomStream random(mix_key(mix_key(options.seed, hash_name(node.param.name().c_str())), i));
+      std::vector<float> values(static_cast<size_t>(param.shape.count()));
+      try {
+        fill_values(param.filler, param.shape, random, values);
+      } catch (const Error& error) {
+        throw error.at(place_of(node.param, options.file));
+      }
+      ops->upload(values.data(), stored.value);
+    }
+  }
+}
+
+bool Net::Impl::is_parents(const void* data) const {
+  return std::any_of(parent->impl_->params.begin(), parent->impl_->params.end(),
+                     [&](const NetParam& p) { return p.value.data == data; });
+}
+
+int Net::Impl::node_named(const std::string& name) const {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].param.name() == name && !graph.nodes[n].is_convert)
+      return static_cast<int>(n);
+  }
+  return -1;
+}
+
+const std::vector<NetParam>& Net::params() const { return impl_->params; }
+const std::vector<Net::Group>& Net::groups() const { return impl_->groups; }
+
+std::vector<float> Net::param_values(int index) const {
+  const Tensor& value = impl_->params[index].value;
+  std::vector<float> values(static_cast<size_t>(value.count()));
+  impl_->ops->download(value, values.data());
+  return values;
+}
+
+std::vector<float> Net::param_gradient(int index) const {
+  std::vector<float> values(static_cast<size_t>(impl_->params[index].value.count()));
+  const Tensor& gradient = impl_->params[index].gradient;
+  if (gradient) impl_->ops->download(gradient, values.data());
+  return values;
+}
+
+void Net::set_param_values(int index, const std::vector<float>& values) {
+  const Tensor& value = impl_->params[index].value;
+  require(static_cast<int64_t>(values.size()) == value.count(), "parameter ",
+          impl_->params[index].index, " of layer \"", impl_->params[index].owner, "\" holds ",
+          value.count(), " values, got ", values.size());
+  impl_->ops->upload(values.data(), value);
+  params_changed();
+}
+
+int Net::param_of(int layer, int index) const {
+  const std::vector<int>& own = impl_->graph.nodes[layer].params;
+  return index < static_cast<int>(own.size()) ? own[index] : -1;
+}
+
+void Net::params_changed() { ++*impl_->params_version; }
+
+int Net::load_weights(const WeightsFile& weights, const std::string& file) {
+  int filled = 0;
+  for (const LayerWeights& source : weights.layers) {
+    const int n = impl_->node_named(source.name);
+    if (n < 0) {
+      LOG(INFO) << "Ignoring source layer " << source.name;
+      continue;
+    }
+    const Node& node = impl_->graph.nodes[n];
+    if (source.blobs.empty() && node.params.empty()) continue;
+    const std::string where = str(file, ": layer \"", source.name, "\"");
+    if (source.blobs.empty()) continue;
+    require(source.blobs.size() == node.params.size(), where, ": the file has ",
+            source.blobs.size(), " parameters, the net has ", node.params.size(),
+            "; to start this layer afresh, rename it in the net");
+    for (size_t i = 0; i < node.params.size(); ++i) {
+      if (source.blobs[i].is_missing()) continue;
+      const Shape& own = node.layer->params()[i].shape;
+      require(shapes_agree(source.blobs[i].shape, own), where, ": parameter ", i, " has the shape ",
+              source.blobs[i].shape, " in the file and ", own,
+              " in the net; to start this layer afresh, rename it in the net");
+    }
+    for (size_t i = 0; i < node.params.size(); ++i) {
+      if (!source.blobs[i].is_missing())
+        impl_->ops->upload(source.blobs[i].data.data(), impl_->params[node.params[i]].value);
+    }
+    ++filled;
+  }
+  params_changed();
+  return filled;
+}
+
+std::vector<HostBlob> Net::saved_blobs(int layer, bool with_gradients, bool owned_only) const {
+  const int index = impl_->saved_nodes[layer];
+  if (index < 0) return {};
+  const Node& node = impl_->graph.nodes[index];
+  std::vector<HostBlob> blobs;
+  for (size_t i = 0; i < node.params.size(); ++i) {
+    const ParamSlot& slot = impl_->graph.params[node.params[i]];
+    HostBlob blob;
+    blob.shape = node.layer->params()[i].shape;
+    if (!owned_only || (slot.node == index && slot.index == static_cast<int>(i))) {
+      blob.data = param_values(node.params[i]);
+      if (with_gradients) blob.diff = param_gradient(node.params[i]);
+    }
+    blobs.push_back(std::move(blob));
+  }
+  return blobs;
+}
+
+}  // namespace crema

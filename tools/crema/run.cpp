@@ -1,0 +1,127 @@
+// `crema run`: sets inputs and parameters from an HDF5 file, runs a net once, writes what came out.
+#include <gflags/gflags.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "commands.h"
+#include "io/hdf5.h"
+#include "io/prototxt.h"
+#include "net/net.h"
+
+DEFINE_string(input, "",
+              "run: HDF5 file with /inputs/BLOB and /params/LAYER/INDEX to set before the pass");
+DEFINE_string(output, "", "run: HDF5 file to write");
+DEFINE_string(outputs, "net",
+              "run: which blobs to write: net (those that nobody reads), all, or names");
+DEFINE_bool(backward, false, "run: run backward too and write gradients");
+
+namespace crema {
+namespace {
+
+void set_inputs(Net& net, const Hdf5File& file) {
+  for (const std::string& name : file.datasets("inputs")) {
+    const HostBlob blob = file.read("inputs/" + name);
+    if (!net.has_blob(name)) continue;
+    const Shape own = net.blob_shape(name);
+    require(blob.shape.count() == own.count(), file.path(), ": input \"", name, "\" has the shape ",
+            blob.shape, " here and ", own, " in the net");
+    net.set_blob(name, blob.data);
+  }
+}
+
+void set_params(Net& net, const Hdf5File& file) {
+  for (const std::string& path : file.datasets("params")) {
+    const size_t slash = path.rfind('/');
+    require(slash != std::string::npos, file.path(), ": /params/", path,
+            ": parameters are named LAYER/INDEX");
+    const std::string layer = path.substr(0, slash);
+    const int node = net.layer_index(layer);
+    require(node >= 0, file.path(), ": /params/", path, ": the net has no layer \"", layer, "\"");
+    const int param = net.param_of(node, std::atoi(path.c_str() + slash + 1));
+    require(param >= 0, file.path(), ": /params/", path, ": layer \"", layer,
+            "\" has no such parameter");
+    net.set_param_values(param, file.read("params/" + path).data);
+  }
+}
+
+std::vector<std::string> wanted_blobs(const Net& net) {
+  if (FLAGS_outputs == "all") return net.blob_names();
+  if (FLAGS_outputs != "net") return split(FLAGS_outputs, ',');
+  std::vector<std::string> names;
+  for (const NetOutput& output : net.outputs()) names.push_back(output.name);
+  return names;
+}
+
+/// A scalar is stored as one value on one axis, as most readers expect.
+Shape stored_shape(const Shape& shape) { return shape.axes() == 0 ? Shape{1} : shape; }
+
+void write_blobs(const Net& net, Hdf5File& file) {
+  file.make_group("outputs");
+  for (const std::string& name : wanted_blobs(net)) {
+    const bool is_input =
+        std::find(net.inputs().begin(), net.inputs().end(), name) != net.inputs().end();
+    if (is_input && FLAGS_outputs == "all") continue;
+    const std::vector<float> values = net.blob_values(name);
+    file.write("outputs/" + name, stored_shape(net.blob_shape(name)), values.data());
+  }
+}
+
+void write_params(const Net& net, Hdf5File& file, const std::string& group, bool gradients) {
+  for (int n = 0; n < net.layer_count(); ++n) {
+    for (int i = 0; net.param_of(n, i) >= 0; ++i) {
+      const int p = net.param_of(n, i);
+      const std::vector<float> values = gradients ? net.param_gradient(p) : net.param_values(p);
+      const Shape shape = stored_shape(net.params()[p].value.shape());
+      file.write(str(group, "/", net.layer_name(n), "/", i), shape, values.data());
+    }
+  }
+}
+
+void write_input_gradients(const Net& net, Hdf5File& file) {
+  for (const std::string& name : net.inputs()) {
+    if (!net.wants_gradient(name)) continue;
+    const Shape shape = net.blob_shape(name);
+    auto gradient = net.blob_gradient(name);
+    if (!gradient) gradient = std::vector<float>(static_cast<size_t>(shape.count()), 0.0F);
+    file.write("input_grads/" + name, stored_shape(shape), gradient->data());
+  }
+}
+
+}  // namespace
+
+int run_command() {
+  require(!FLAGS_model.empty(), "run needs --model=NET.prototxt");
+  require(!FLAGS_output.empty(), "run needs --output=FILE.h5");
+  require_writable(FLAGS_output);
+  NetParameter param = read_model();
+  NetOptions options = net_options();
+  options.train = FLAGS_backward;
+  options.keep_all = FLAGS_outputs == "all";
+  options.log = false;
+  if (FLAGS_outputs != "all" && FLAGS_outputs != "net") options.keep = split(FLAGS_outputs, ',');
+  Net net(param, options, make_ops(chosen_device()));
+  if (!FLAGS_weights.empty()) net.load_weights(read_weights(FLAGS_weights), FLAGS_weights);
+  if (!FLAGS_input.empty()) {
+    const Hdf5File input = Hdf5File::open(FLAGS_input);
+    set_inputs(net, input);
+    set_params(net, input);
+  }
+  const float loss = net.forward();
+  if (FLAGS_backward) net.backward();
+  write_atomically(FLAGS_output, [&](const std::string& path) {
+    Hdf5File file = Hdf5File::create(path);
+    write_blobs(net, file);
+    file.write("loss", Shape{1}, &loss);
+    write_params(net, file, "params_after", false);
+    if (FLAGS_backward) {
+      write_params(net, file, "param_grads", true);
+      write_input_gradients(net, file);
+    }
+    file.close();
+  });
+  return 0;
+}
+
+}  // namespace crema
