@@ -1,0 +1,91 @@
+#include "solver/solver_harness.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "io/hdf5.h"
+
+namespace crema {
+
+WorkFolder::WorkFolder() : before_(std::filesystem::current_path()) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "crema_test_XXXXXX").string();
+  require(::mkdtemp(pattern.data()) != nullptr, pattern, ": ", errno_text());
+  path_ = pattern;
+  std::filesystem::current_path(path_);
+}
+
+WorkFolder::~WorkFolder() {
+  std::filesystem::current_path(before_);
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> LogLines::with(const std::string& text) const {
+  std::vector<std::string> out;
+  for (const std::string& line : lines_) {
+    if (line.find(text) != std::string::npos) out.push_back(line);
+  }
+  return out;
+}
+
+void write_rows(const std::string& file, int rows, int width) {
+  std::vector<float> data, label;
+  for (int i = 0; i < rows * width; ++i)
+    data.push_back(std::sin(1.7f * static_cast<float>(i) + 0.3f));
+  for (int i = 0; i < rows; ++i) label.push_back(std::cos(2.3f * static_cast<float>(i)));
+  Hdf5File h5 = Hdf5File::create(file + ".h5");
+  h5.write("data", Shape{rows, width}, data.data());
+  h5.write("label", Shape{rows, 1}, label.data());
+  h5.close();
+  write_file(file + ".txt", file + ".h5\n");
+}
+
+SolverParameter parse_solver(const std::string& text) {
+  SolverParameter all;
+  for (const std::string& part : split(text, '|')) {
+    SolverParameter param;
+    parse_text(part, "solver.prototxt", &param);
+    all.MergeFrom(param);
+  }
+  return all;
+}
+
+std::unique_ptr<Solver> make_solver(const std::string& text, const std::string& resume) {
+  SolverOptions options;
+  options.file = "solver.prototxt";
+  options.ops = make_ops({});
+  options.resume = resume;
+  return std::make_unique<Solver>(parse_solver(text), options);
+}
+
+std::string solver_error(const std::string& text, const std::string& resume) {
+  try {
+    make_solver(text, resume);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "no error for " << text;
+  return "";
+}
+
+std::vector<float> all_params(const Solver& solver) {
+  Net& net = const_cast<Solver&>(solver).net();
+  std::vector<float> out;
+  for (size_t i = 0; i < net.params().size(); ++i) {
+    const std::vector<float> values = net.param_values(static_cast<int>(i));
+    out.insert(out.end(), values.begin(), values.end());
+  }
+  return out;
+}
+
+std::vector<float> all_history(const Solver& solver) {
+  std::vector<float> out;
+  for (const HostBlob& blob : solver.updater().history())
+    out.insert(out.end(), blob.data.begin(), blob.data.end());
+  return out;
+}
+
+}  // namespace crema

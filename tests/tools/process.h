@@ -1,0 +1,54 @@
+// Runs the built programs: exit status, standard output and error, with signals sent on a line of
+// the log, never after a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace crema {
+
+struct Ended {
+  int status = -1;  // exit status; 128 + N when signal N ended it
+  std::string out, err;
+};
+
+/// Once standard error holds `text`, `signal` is sent; in the order of the list, each text looked
+/// for after the one before.
+struct SendSignal {
+  std::string text;
+  int signal;
+};
+
+struct RunOptions {
+  std::string folder = ".";
+  std::vector<std::string> environment{};  // NAME=value, added
+  std::vector<SendSignal> signals{};
+  long file_limit = -1;  // bytes that a file may grow to (RLIMIT_FSIZE)
+};
+
+/// Runs PROGRAM of build/bin with these arguments and waits for its end.
+Ended run_program(const std::string& program, const std::vector<std::string>& arguments,
+                  const RunOptions& options = {});
+
+/// A folder that is removed when it goes out of scope.
+class TestFolder {
+ public:
+  TestFolder();
+  ~TestFolder();
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file in the folder.
+  void write(const std::string& name, const std::string& content) const;
+  bool has(const std::string& name) const;
+  /// Names of all files, sorted.
+  std::vector<std::string> files() const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace crema
