@@ -31,6 +31,14 @@ inline void require_labels(const LayerParameter& param, int index, const Shape& 
           labels);
 }
 
+/// For a bottom of labels or indices, to be called in plan(). Throws Error when a gradient is
+/// wanted for it.
+inline void refuse_gradient(const LayerParameter& param, const PlanContext& context, int index) {
+  const auto place = static_cast<size_t>(index);
+  require(place >= context.need_dx.size() || !context.need_dx[place], bottom_text(param, index),
+          " takes no gradient, but what makes it learns: propagate_down: false for it stops that");
+}
+
 /// The sentence for a label out of range; per_sample: labels that belong to one sample.
 inline std::string explain_label(const Fault& fault, int64_t classes, int64_t per_sample) {
   const std::string place =

@@ -35,7 +35,10 @@ class SigmoidCrossEntropyLossLayer : public Layer {
     return traits;
   }
 
-  Needs plan(Ops&, const PlanContext&) override { return {.saved = sizeof(float)}; }
+  Needs plan(Ops&, const PlanContext& context) override {
+    refuse_gradient(param_, context, 1);
+    return {.saved = sizeof(float)};
+  }
   void bind(const Workspace& workspace) override { divisor_ = f32_of(workspace.saved, {}); }
 
   void forward(Ops& ops, CTensors bottom, Tensors top) override {

@@ -44,6 +44,7 @@ class SoftmaxWithLossLayer : public Layer {
   }
 
   Needs plan(Ops& ops, const PlanContext& context) override {
+    refuse_gradient(param_, context, 1);
     x_ = context.bottom[0];
     softmax_ = ops.plan(SoftmaxDesc{.x = x_, .axis = axis_});
     // What backward reads is saved; without a backward the same is scratch.
