@@ -47,7 +47,9 @@ void follow(pid_t child, std::array<pollfd, 2> streams, const RunOptions& option
   std::array<std::string*, 2> texts{&ended.out, &ended.err};
   size_t sent = 0, from = 0;
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-    ::poll(streams.data(), 2, -1);
+    const bool repeats = options.repeat_last_signal && sent > 0 && sent == options.signals.size();
+    if (::poll(streams.data(), 2, repeats ? 20 : -1) == 0)
+      ::kill(child, options.signals.back().signal);
     for (size_t i = 0; i < 2; ++i) {
       if (streams[i].fd < 0 || streams[i].revents == 0) continue;
       char buffer[4096];

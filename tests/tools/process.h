@@ -25,7 +25,8 @@ struct RunOptions {
   std::string folder = ".";
   std::vector<std::string> environment{};  // NAME=value, added
   std::vector<SendSignal> signals{};
-  long file_limit = -1;  // bytes that a file may grow to (RLIMIT_FSIZE)
+  bool repeat_last_signal = false;  // every 20 ms until the program ends
+  long file_limit = -1;             // bytes that a file may grow to (RLIMIT_FSIZE)
 };
 
 /// Runs PROGRAM of build/bin with these arguments and waits for its end.
