@@ -58,7 +58,7 @@ class Hdf5File {
   void write(const std::string& name, const Shape& shape, const float* values);
   void write(const std::string& name, const Shape& shape, const double* values);
   void write(const std::string& name, const Shape& shape, const int32_t* values);
-  void write(const std::string& name, const Shape& shape, const uint64_t* values);
+  void write(const std::string& name, const Shape& shape, const int64_t* values);
   void write_string(const std::string& name, const std::string& text);
   void make_group(const std::string& name);
 
