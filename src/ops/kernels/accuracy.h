@@ -9,6 +9,7 @@ namespace CREMA_ISA {
 /// score[position] = 1 when the label's score is among the top_k, 0 when not, -1 when the label is
 /// ignored. Ties count against the label, a NaN score is never correct and sets *saw_nan.
 struct AccuracyScore {
+  static constexpr int64_t kCost = 256;
   const float* x;
   const float* labels;
   float* score;

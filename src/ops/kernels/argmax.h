@@ -16,6 +16,7 @@ CREMA_BOTH inline bool is_ahead(float a, int i, float b, int j) {
 /// For position (outer, inner) of a blob seen as outer x size x inner: writes rank r to
 /// y[outer * y_stride + r * inner_count + inner], indices and, offset by values_at, values.
 struct ArgMaxRows {
+  static constexpr int64_t kCost = 256;
   const float* x;
   float* y;
   int64_t inner, y_stride, values_at;

@@ -9,6 +9,7 @@ namespace CREMA_ISA {
 /// dst row (+)= src row; a row is cut into equal pieces, one per index, so that neighbouring
 /// indices touch neighbouring memory and the inner loop has a length worth unrolling.
 struct CopyRows {
+  static constexpr int64_t kCost = 16;
   const float* src;
   float* dst;
   int64_t src_stride, dst_stride;

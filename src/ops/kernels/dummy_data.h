@@ -10,6 +10,7 @@ namespace CREMA_ISA {
 
 /// y uniform in [low, low + range).
 struct UniformFill {
+  static constexpr int64_t kCost = 32;
   float* y;
   const uint64_t* forward_count;
   uint64_t key;
@@ -21,6 +22,7 @@ struct UniformFill {
 
 /// y normal (Box-Muller), replaced by 0 with probability 1 - keep.
 struct GaussianFill {
+  static constexpr int64_t kCost = 96;
   float* y;
   const uint64_t* forward_count;
   uint64_t key;

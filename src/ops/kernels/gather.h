@@ -27,6 +27,7 @@ struct GatherRows {
 /// dtable[index[m], j] += dy[m, j] for all m, in their order: index j of this functor is a column,
 /// so no two of them write the same place.
 struct ScatterColumns {
+  static constexpr int64_t kCost = 256;
   const float* index;
   const float* dy;
   float* dtable;

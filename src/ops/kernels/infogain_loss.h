@@ -20,6 +20,7 @@ struct InfogainRows {
 
 /// One row over all positions: loss = -sum over k of H[label][k] * log(max(p_k, 1e-20)) / divisor.
 struct InfogainLoss {
+  static constexpr int64_t kCost = 256;
   const float* p;
   const float* labels;
   const float* h;

@@ -10,6 +10,7 @@ namespace CREMA_ISA {
 
 /// One row: loss = sum of max(x, 0) - x * t + log(1 + e^-|x|), over divisor.
 struct SigmoidLogLoss {
+  static constexpr int64_t kCost = 32;
   const float* x;
   const float* target;
   const float* divisor;
@@ -26,6 +27,7 @@ struct SigmoidLogLoss {
 
 /// dx (+)= (sigmoid(x) - t) * dloss / divisor; 0 where the target is ignored.
 struct SigmoidLossGradient {
+  static constexpr int64_t kCost = 16;
   const float* x;
   const float* target;
   const float* divisor;

@@ -10,6 +10,7 @@ namespace CREMA_ISA {
 
 /// One row over all positions: loss = -sum log(max(p[label], smallest)) / divisor. NaN stays NaN.
 struct LabelLogLoss {
+  static constexpr int64_t kCost = 16;
   const float* p;
   const float* labels;
   const float* divisor;
