@@ -72,7 +72,7 @@ void play(const LinearDesc& d, Side& side, Results& results) {
 
 const std::vector<LinearRow> kLinearRows = {
     {.name = "small", .m = 4, .k = 8, .n = 6},
-    {.name = "lenet_ip1", .m = 8, .k = 800, .n = 500},
+    {.name = "lenet_ip1", .m = 4, .k = 800, .n = 500},
     {.name = "lenet_ip2", .m = 64, .k = 500, .n = 10},
     {.name = "odd", .m = 3, .k = 17, .n = 13},
     {.name = "prime", .m = 31, .k = 127, .n = 61},
@@ -80,7 +80,7 @@ const std::vector<LinearRow> kLinearRows = {
     {.name = "one_input", .m = 5, .k = 1, .n = 7},
     {.name = "one_output", .m = 5, .k = 9, .n = 1},
     {.name = "all_one"},
-    {.name = "large", .m = 16, .k = 2048, .n = 512},
+    {.name = "large", .m = 8, .k = 1024, .n = 256},
     {.name = "long_sum", .m = 2, .k = 20000, .n = 3},
     {.name = "large_batch", .m = 1025, .k = 7, .n = 5},
     {.name = "transposed", .m = 4, .k = 12, .n = 9, .transposed = true},

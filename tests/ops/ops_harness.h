@@ -92,7 +92,8 @@ struct Row {
 inline std::string row_name(const testing::TestParamInfo<Row>& info) { return info.param.name; }
 inline void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
-/// Plays the row on ops, in nchw and nhwc, against the oracle in nchw.
+/// Plays the row on ops, in nchw and nhwc, against the oracle in nchw. No ops: the oracle against
+/// itself.
 void check_row(const Row& row, const std::shared_ptr<Ops>& ops);
 
 /// The fixture of every row: OpsRows.Reference (nhwc against nchw), OpsRows.Cpu, OpsRows.Gpu

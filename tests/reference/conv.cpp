@@ -15,9 +15,9 @@ std::vector<double> doubles(CTensor t) {
 class Weights {
  public:
   void set(CTensor w) { values_ = doubles(w); }
-  double operator[](int64_t i) const {
+  const double* get() const {
     require(!values_.empty(), "weights_changed() was not called");
-    return values_[static_cast<size_t>(i)];
+    return values_.data();
   }
 
  private:
@@ -39,8 +39,9 @@ class Convolution : public ConvPlan {
 
   void forward(CTensor x, CTensor, CTensor b, CTensor residual, Tensor y) override {
     std::vector<double> sum(static_cast<size_t>(y.count()), 0.0);
+    const double* w = w_.get();
     for_each_product([&](int64_t xi, int64_t wi, int64_t yi) {
-      sum[static_cast<size_t>(yi)] += static_cast<double>(x.f32()[xi]) * w_[wi];
+      sum[static_cast<size_t>(yi)] += static_cast<double>(x.f32()[xi]) * w[wi];
     });
     for (int64_t n = 0; n < y_.n; ++n) {
       for (int64_t k = 0; k < y_.c; ++k) {
@@ -58,8 +59,9 @@ class Convolution : public ConvPlan {
   void backward_data(CTensor dy, CTensor, Grad dx) override {
     if (!dx) return;
     std::vector<double> sum(static_cast<size_t>(dx.t.count()), 0.0);
+    const double* w = w_.get();
     for_each_product([&](int64_t xi, int64_t wi, int64_t yi) {
-      sum[static_cast<size_t>(xi)] += static_cast<double>(dy.f32()[yi]) * w_[wi];
+      sum[static_cast<size_t>(xi)] += static_cast<double>(dy.f32()[yi]) * w[wi];
     });
     write(sum, dx);
   }
@@ -121,11 +123,12 @@ class Linear : public LinearPlan {
   void weights_changed(CTensor w) override { w_.set(w); }
 
   void forward(CTensor x, CTensor, CTensor b, Tensor y) override {
+    const double* w = w_.get();
     for (int64_t i = 0; i < desc_.m; ++i) {
       for (int64_t j = 0; j < desc_.n; ++j) {
         double sum = desc_.bias ? b.f32()[j] : 0.0;
         for (int64_t k = 0; k < desc_.k; ++k) {
-          sum += static_cast<double>(x.f32()[i * desc_.k + k]) * w_[at(j, k)];
+          sum += static_cast<double>(x.f32()[i * desc_.k + k]) * w[at(j, k)];
         }
         y.f32()[i * desc_.n + j] = static_cast<float>(activate(desc_.act, sum));
       }
@@ -134,11 +137,12 @@ class Linear : public LinearPlan {
 
   void backward_data(CTensor dy, CTensor, Grad dx) override {
     std::vector<double> sum(static_cast<size_t>(desc_.m * desc_.k), 0.0);
+    const double* w = w_.get();
     for (int64_t i = 0; i < desc_.m; ++i) {
       for (int64_t j = 0; j < desc_.n; ++j) {
         for (int64_t k = 0; k < desc_.k; ++k) {
           sum[static_cast<size_t>(i * desc_.k + k)] +=
-              static_cast<double>(dy.f32()[i * desc_.n + j]) * w_[at(j, k)];
+              static_cast<double>(dy.f32()[i * desc_.n + j]) * w[at(j, k)];
         }
       }
     }
