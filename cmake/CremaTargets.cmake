@@ -35,6 +35,7 @@ function(crema_tests name)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE crema_flags ${ARG_LINKS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(${name} PRIVATE -O0)  # tests wait for the compiler, not for themselves
   if(ARG_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
     target_compile_options(${name} PRIVATE -fpch-preprocess)
