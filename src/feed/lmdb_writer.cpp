@@ -2,15 +2,10 @@
 // write them again.
 #include "feed/lmdb_writer.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/error.h"
-#include "base/file.h"
 
 namespace crema {
 namespace {
@@ -31,32 +26,24 @@ std::string record_key(uint64_t number, const std::string& path) {
 }
 
 LmdbWriter::LmdbWriter(const std::string& path, uint64_t initial_map)
-    : path_(path), folder_(str(path, ".tmp.", ::getpid())), map_(initial_map) {
-  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  folder_ = str(path_, ".tmp.", ::getpid());
-  require(!exists(path_), path_, ": is there already; remove it or name another database");
-  require(::mkdir(folder_.c_str(), 0755) == 0, "cannot make ", path_, ": ", errno_text());
+    : folder_(path), map_(initial_map) {
   try {
     check(mdb_env_create(&env_));
     check(mdb_env_set_mapsize(env_, map_));
     // Nothing is valid before finish(), which flushes; and nobody else knows of this folder.
-    check(mdb_env_open(env_, folder_.c_str(), MDB_NOSYNC | MDB_NOLOCK, 0644));
+    check(mdb_env_open(env_, folder().c_str(), MDB_NOSYNC | MDB_NOLOCK, 0644));
   } catch (...) {
     if (env_) mdb_env_close(env_);
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
     throw;
   }
 }
 
 LmdbWriter::~LmdbWriter() {
   if (env_) mdb_env_close(env_);
-  std::error_code ignored;
-  if (!is_finished_) std::filesystem::remove_all(folder_, ignored);
 }
 
 void LmdbWriter::check(int code) const {
-  require(code == 0, "cannot write ", path_, ": ", mdb_strerror(code));
+  require(code == 0, "cannot write ", folder_.path(), ": ", mdb_strerror(code));
 }
 
 void LmdbWriter::put(std::string key, std::string value) {
@@ -99,9 +86,7 @@ void LmdbWriter::finish() {
   check(mdb_env_sync(env_, 1));
   mdb_env_close(env_);
   env_ = nullptr;
-  require(!exists(path_), path_, ": appeared while the database was written");
-  require(::rename(folder_.c_str(), path_.c_str()) == 0, "cannot make ", path_, ": ", errno_text());
-  is_finished_ = true;
+  folder_.keep();
 }
 
 }  // namespace crema

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "feed/new_folder.h"
+
 namespace crema {
 
 /// LMDB's limit for a key, in bytes.
@@ -33,7 +35,7 @@ class LmdbWriter {
   /// Keeps the record; every so often what was kept is written in one transaction.
   void put(std::string key, std::string value);
   /// Where further files of the database may be written before finish().
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.temporary(); }
   /// Flushes to disk and moves the folder to its place. Throws Error; then nothing is left behind.
   void finish();
 
@@ -42,12 +44,11 @@ class LmdbWriter {
   int try_transaction();
   void check(int code) const;
 
-  std::string path_, folder_;
+  NewFolder folder_;
   MDB_env* env_ = nullptr;
   uint64_t map_;
   uint64_t pending_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> pending_;
-  bool is_finished_ = false;
 };
 
 }  // namespace crema

@@ -1,0 +1,35 @@
+// The same promise as base/file.h gives for files: nothing half written is left under the wanted
+// name.
+#include "feed/new_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace crema {
+
+NewFolder::NewFolder(const std::string& path) : path_(path) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  temporary_ = str(path_, ".tmp.", ::getpid());
+  require(!exists(path_), path_, ": is there already; remove it or name another place");
+  require(::mkdir(temporary_.c_str(), 0755) == 0, "cannot make ", path_, ": ", errno_text());
+}
+
+NewFolder::~NewFolder() {
+  std::error_code ignored;
+  if (!is_kept_) std::filesystem::remove_all(temporary_, ignored);
+}
+
+void NewFolder::keep() {
+  require(!exists(path_), path_, ": appeared while it was written");
+  require(::rename(temporary_.c_str(), path_.c_str()) == 0, "cannot make ", path_, ": ",
+          errno_text());
+  is_kept_ = true;
+}
+
+}  // namespace crema
