@@ -1,31 +1,13 @@
-// Datums of a database: the size of an encoded one is told by its picture, whatever its fields say.
+// Datums of a database, in key order or in a new order each epoch.
 #include <glog/logging.h>
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "feed/datum_pixels.h"
 #include "feed/loaders.h"
 
 namespace crema {
 namespace {
-
-/// The picture of a parsed Datum. Throws Error when it holds none of the size it claims.
-Pixels pixels_of_datum(const DatumView& datum, ColorMode mode, Picture& decoded) {
-  if (datum.is_encoded) {
-    decode(datum.data, mode, decoded);
-    return pixels_of(decoded);
-  }
-  require(datum.channels > 0 && datum.height > 0 && datum.width > 0,
-          "the record holds no picture (its size is ", datum.channels, " x ", datum.height, " x ",
-          datum.width, ")");
-  const uint64_t have = datum.data.empty() ? datum.floats.size() : datum.data.size();
-  const unsigned __int128 need =
-      static_cast<unsigned __int128>(datum.channels) * datum.height * datum.width;
-  require(have == need, "the record holds ", have, " values, but its size is ", datum.channels,
-          " x ", datum.height, " x ", datum.width);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(datum.data.data());
-  return {datum.channels,      datum.height, datum.width, datum.data.empty() ? nullptr : bytes,
-          datum.floats.data(), false};
-}
 
 class DatabaseLoader final : public RecordLoader {
  public:

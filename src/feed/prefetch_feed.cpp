@@ -79,7 +79,7 @@ void PrefetchFeed::draw(uint64_t item) {
 
 void PrefetchFeed::work(uint64_t item, int worker) {
   const Chunk c = chunk(item);
-  float* values[kMaxAxes];
+  float* values[kMaxTops];
   for (int i = c.from; i < c.to; ++i) {
     const Ticket& ticket = c.tickets[i - c.from];
     for (size_t t = 0; t < counts_.size(); ++t)

@@ -28,11 +28,14 @@ struct Scratch {
   Picture picture;
 };
 
+/// Picture and label.
+constexpr size_t kMaxTops = 2;
+
 /// Where the records of a PrefetchFeed come from.
 class RecordLoader {
  public:
   virtual ~RecordLoader() = default;
-  /// Shapes of one record's values, one for each top, without the batch axis.
+  /// Shapes of one record's values, one for each of at most kMaxTops tops, without batch axis.
   virtual const Shapes& record_shapes() const = 0;
   /// Finds the record at ticket.position. One thread at a time, positions in order but for a seek.
   virtual void draw(Ticket& ticket) = 0;
