@@ -7,7 +7,7 @@ namespace {
 class Hdf5DataLayer : public FeedLayer {
  public:
   Hdf5DataLayer(const LayerParameter& param, const LayerContext& context)
-      : FeedLayer(param, context, {0, 0, 1, kMaxAxes}) {}
+      : FeedLayer(param, context, {0, 0, 1, -1}) {}
 };
 
 REGISTER_LAYER("HDF5Data", Hdf5DataLayer)
