@@ -1,0 +1,92 @@
+// What the plans share in using oneDNN: memory descriptors of our tensors, and calls whose argument
+// lists are made at set-up, so that running one only sets pointers. The library's headers appear
+// in this folder only.
+#pragma once
+
+#include <cstring>
+#include <dnnl.hpp>
+#include <unordered_map>
+
+#include "ops/ops.h"
+
+namespace crema {
+
+/// The library's handles; one per Ops.
+struct DnnlContext {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+
+inline bool is_reference(const char* implementation) {
+  return std::strncmp(implementation, "ref", 3) == 0;
+}
+
+/// Strides of shape's axes in a layout, counted in elements.
+dnnl::memory::dims strides_of(const dnnl::memory::dims& dims, Layout layout);
+/// dims as the library's, a 1-D picture becoming one of height 1.
+dnnl::memory::dims picture_dims(const Shape& shape);
+inline dnnl::memory::desc f32_desc(const dnnl::memory::dims& dims, Layout layout) {
+  return {dims, dnnl::memory::data_type::f32, strides_of(dims, layout)};
+}
+inline dnnl::memory::desc any_desc(const dnnl::memory::dims& dims) {
+  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+/// The attribute that every primitive here has: its scratchpad is ours.
+inline dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+/// A primitive with its arguments.
+class DnnlCall {
+ public:
+  DnnlCall() = default;
+  DnnlCall(const DnnlContext& context, const dnnl::primitive& primitive)
+      : context_(&context), primitive_(primitive) {}
+  explicit operator bool() const { return context_ != nullptr; }
+
+  /// Declares an argument; its memory comes with set().
+  void declare(int argument, const dnnl::memory::desc& desc) {
+    arguments_.emplace(argument, dnnl::memory(desc, context_->engine, DNNL_MEMORY_NONE));
+  }
+  void set(int argument, const void* data) {
+    arguments_.at(argument).set_data_handle(const_cast<void*>(data));  // NOLINT
+  }
+  bool takes(int argument) const { return arguments_.count(argument) != 0; }
+  void run() {
+    dnnl::stream stream = context_->stream;
+    primitive_.execute(stream, arguments_);
+  }
+
+ private:
+  const DnnlContext* context_ = nullptr;
+  dnnl::primitive primitive_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+/// A reorder; adds to its destination when accumulate is set.
+DnnlCall make_reorder(const DnnlContext& context, const dnnl::memory::desc& from,
+                      const dnnl::memory::desc& to, bool accumulate);
+
+/// Lays out parts of a workspace one after another, each 64-byte aligned.
+class Parts {
+ public:
+  /// The offset of a new part.
+  size_t add(size_t bytes) {
+    const size_t at = total_;
+    total_ += (bytes + 63) / 64 * 64;
+    return at;
+  }
+  size_t total() const { return total_; }
+
+ private:
+  size_t total_ = 0;
+};
+
+inline float* part(const Tensor& memory, size_t offset) {
+  return reinterpret_cast<float*>(static_cast<char*>(memory.data) + offset);
+}
+
+}  // namespace crema

@@ -1,0 +1,110 @@
+// What is compiled once per instruction set: the inner loops of everything that oneDNN does not do.
+// Each loop works on a range that its caller chose, so threads are the caller's; the best table is
+// chosen at run time. Only plain data crosses this border: an inline function shared with other
+// files could be merged by the linker into its copy for a newer processor.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/ops.h"
+
+namespace crema {
+
+/// One functor of ops/kernels/*.h in compiled form; launch or sum is null where it has no such
+/// call.
+struct KernelEntry {
+  const char* name;
+  int64_t cost;  // of one index, in elements of a plain copy
+  void (*launch)(const void* functor, int64_t begin, int64_t end);
+  /// Adds functor(row, col) over [begin, end): kSumBlock elements at a time, in 16 fixed lanes.
+  double (*sum)(const void* functor, int64_t row, int64_t begin, int64_t end);
+  void (*done)(const void* functor, int64_t row, float sum);
+};
+constexpr int64_t kSumBlock = 1024;
+
+/// Operands of an update rule over [begin, end) of a group's memory.
+struct UpdateArgs {
+  const float* grad;
+  float* history[2];
+  float* master;
+  float rate, grad_scale, adam_correction;
+};
+
+/// dst [cols, rows] = transposed src [rows, cols], for a block of src's rows and columns.
+struct TransposeArgs {
+  const float* src;
+  float* dst;
+  int64_t rows, cols;
+  int64_t row_begin, row_end, col_begin, col_end;
+};
+
+/// Along three spatial axes, outermost first.
+struct PoolShape {
+  int64_t size[3], out[3], kernel[3], stride[3], pad[3];
+  int64_t channels;
+};
+
+struct PoolArgs {
+  PoolShape shape;
+  PoolKind kind;
+  bool train, accumulate;
+  /// Per output which element of its window won, in x's layout: bytes (255: none), or int32 (-1:
+  /// none) where has_wide_winner. May be null in forward.
+  bool has_wide_winner;
+  void* winner;
+  const float* x;
+  const float* dy;
+  float* y;
+  float* mask;
+  float* dx;
+  uint64_t seed, forward_count;
+};
+
+/// y [cols] (+)= sum over the rows of x [rows, cols].
+struct ColumnSums {
+  const float* x;
+  float* y;
+  int64_t rows, cols;
+  bool accumulate;
+};
+
+struct Isa {
+  const char* name;
+  const KernelEntry* kernels;
+  int kernel_count;
+
+  void (*unary)(Unary, const UnaryArgs&, const float* x, float* y, int64_t n);
+  /// dx = or += dy * f'.
+  void (*unary_backward)(Unary, const UnaryArgs&, const float* x, const float* y, const float* dy,
+                         float* dx, int64_t n, bool accumulate);
+  void (*update)(const UpdateRule&, const UpdateArgs&, int64_t begin, int64_t end);
+
+  void (*add)(const float* src, float* dst, int64_t n);
+  void (*transpose)(const TransposeArgs&);
+  /// For columns [begin, end).
+  void (*column_sums)(const ColumnSums&, int64_t begin, int64_t end);
+
+  /// nhwc: positions of y (forward) or x (backward) counted through the batch; nchw: planes.
+  void (*pool_forward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);
+  void (*pool_forward_nchw)(const PoolArgs&, int64_t begin, int64_t end);
+  void (*pool_backward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);
+  void (*pool_backward_nchw)(const PoolArgs&, int64_t begin, int64_t end);
+};
+
+/// The best table that this processor can run; CREMA_ISA=baseline|avx2|avx512 in the environment
+/// asks for a lesser one.
+const Isa& best_isa();
+/// The table of that name, or nullptr where the processor (or this build) has it not.
+const Isa* isa_named(const char* name);
+
+namespace isa_baseline {
+extern const Isa kIsa;
+}
+namespace isa_avx2 {
+extern const Isa kIsa;
+}
+namespace isa_avx512 {
+extern const Isa kIsa;
+}
+
+}  // namespace crema

@@ -1,0 +1,24 @@
+// The loops that isa/table.cpp collects; each file of this folder that is compiled per instruction
+// set defines some of them.
+#pragma once
+
+#include "ops/cpu/isa/isa.h"
+
+namespace crema::CREMA_ISA {
+
+extern const KernelEntry kKernels[];
+extern const int kKernelCount;
+
+void unary(Unary kind, const UnaryArgs& args, const float* x, float* y, int64_t n);
+void unary_backward(Unary kind, const UnaryArgs& args, const float* x, const float* y,
+                    const float* dy, float* dx, int64_t n, bool accumulate);
+void update(const UpdateRule& rule, const UpdateArgs& args, int64_t begin, int64_t end);
+void add(const float* src, float* dst, int64_t n);
+void transpose(const TransposeArgs& args);
+void column_sums(const ColumnSums& args, int64_t begin, int64_t end);
+void pool_forward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
+void pool_forward_nchw(const PoolArgs& a, int64_t begin, int64_t end);
+void pool_backward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
+void pool_backward_nchw(const PoolArgs& a, int64_t begin, int64_t end);
+
+}  // namespace crema::CREMA_ISA
