@@ -27,8 +27,6 @@ Tensor tensor_at(void* base, size_t offset, const TensorDesc& desc) {
   return {static_cast<char*>(base) + offset, desc};
 }
 
-TensorDesc flat(int64_t count) { return {Shape{count}, DType::f32, Layout::nchw}; }
-
 NetState effective_state(const NetParameter& param, const NetOptions& options) {
   NetState state = param.state();
   if (!state.has_phase()) state.set_phase(options.phase);
