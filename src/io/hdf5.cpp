@@ -149,7 +149,7 @@ bool is_hdf5(const std::string& path) {
 
 Hdf5File Hdf5File::open(const std::string& path) {
   const Lock lock;
-  require(exists(path), path, ": ", errno_text());
+  if (!exists(path)) fail(path, ": ", errno_text());
   require(!is_directory(path), path, ": is a directory, an HDF5 file is needed");
   if (H5Fis_hdf5(path.c_str()) <= 0) {
     const std::string head = read_file(path).substr(0, 1 << 16);
@@ -160,14 +160,14 @@ Hdf5File Hdf5File::open(const std::string& path) {
   H5Pset_file_locking(access, false, true);
 #endif
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
-  require(id >= 0, path, ": cannot be read as HDF5: ", reason());
+  if (id < 0) fail(path, ": cannot be read as HDF5: ", reason());
   return {path, id};
 }
 
 Hdf5File Hdf5File::create(const std::string& path) {
   const Lock lock;
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  require(id >= 0, path, ": ", reason());
+  if (id < 0) fail(path, ": ", reason());
   return {path, id};
 }
 

@@ -87,7 +87,7 @@ std::optional<WireField> WireReader::next() {
 }
 
 WireWriter::WireWriter(const std::string& path) : file_(std::fopen(path.c_str(), "wb")) {
-  require(file_, errno_text());
+  if (!file_) fail(errno_text());
 }
 
 WireWriter::~WireWriter() {
@@ -95,7 +95,7 @@ WireWriter::~WireWriter() {
 }
 
 void WireWriter::raw(const void* bytes, size_t size) {
-  require(std::fwrite(bytes, 1, size, file_) == size, errno_text());
+  if (std::fwrite(bytes, 1, size, file_) != size) fail(errno_text());
 }
 
 void WireWriter::begin(int number, uint64_t length) {
@@ -106,7 +106,7 @@ void WireWriter::begin(int number, uint64_t length) {
 void WireWriter::close() {
   std::FILE* file = file_;
   file_ = nullptr;
-  require(std::fclose(file) == 0, errno_text());
+  if (std::fclose(file) != 0) fail(errno_text());
 }
 
 uint64_t header_size(int number, uint64_t length) { return header(number, length).size(); }
@@ -136,7 +136,7 @@ void write_blob(WireWriter& out, int number, const HostBlob& blob, bool with_dif
 
 MappedFile::MappedFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  require(fd >= 0, path, ": ", errno_text());
+  if (fd < 0) fail(path, ": ", errno_text());
   struct stat info {};
   const bool has_info = ::fstat(fd, &info) == 0;
   size_ = has_info && S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0;
