@@ -26,6 +26,17 @@ std::string without_extension(const std::string& path) {
   return dot == std::string::npos || dot <= name ? path : path.substr(0, dot);
 }
 
+/// The first parameter with a value that is not finite; empty when there is none.
+std::string find_not_finite_param(const Net& net) {
+  for (size_t i = 0; i < net.params().size(); ++i) {
+    const std::vector<float> values = net.param_values(static_cast<int>(i));
+    if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
+      continue;
+    return str("parameter ", net.params()[i].index, " of layer \"", net.params()[i].owner, "\"");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string snapshot_prefix(const SolverParameter& param, const std::string& solver_file) {
@@ -48,16 +59,6 @@ void require_writable_prefix(const std::string& prefix) {
   } catch (const Error& error) {
     fail("snapshot_prefix \"", prefix, "\": ", error.what());
   }
-}
-
-std::string find_not_finite_param(const Net& net) {
-  for (size_t i = 0; i < net.params().size(); ++i) {
-    const std::vector<float> values = net.param_values(static_cast<int>(i));
-    if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-      continue;
-    return str("parameter ", net.params()[i].index, " of layer \"", net.params()[i].owner, "\"");
-  }
-  return "";
 }
 
 void write_net(const Net& net, const std::string& path, SolverParameter::SnapshotFormat format,

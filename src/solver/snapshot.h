@@ -30,10 +30,6 @@ void require_writable_prefix(const std::string& prefix);
 void write_net(const Net& net, const std::string& path, SolverParameter::SnapshotFormat format,
                bool with_diff);
 
-/// The first parameter with a value that is not finite, as "parameter 0 of layer "ip""; empty when
-/// there is none.
-std::string find_not_finite_param(const Net& net);
-
 /// The weights file that a state belongs to: as the state has it, else of that name beside the
 /// state. Throws Error naming both when neither exists.
 std::string find_learned_net(const SolverSnapshot& state, const std::string& state_path);

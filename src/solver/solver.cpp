@@ -94,18 +94,11 @@ float Solver::forward_backward(bool display) {
 
 void Solver::stop_at_loss(float loss) {
   // BVLC: trains on, and writes snapshots of nothing but NaN.
-  std::string reason = find_not_finite_param(*net_);
-  if (!reason.empty()) {
-    reason += iter_ > 0
-                  ? " is not finite since the update of the iteration before: a smaller base_lr or "
-                    "clip_gradients may help"
-                  : " is not finite";
-  } else {
-    reason = net_->find_not_finite();
-    reason += reason.empty() ? "every blob is finite when the layers run again"
-                             : " is the first that is not finite";
-  }
-  fail("iteration ", iter_, ": the loss is ", loss, "; ", reason,
+  const std::string where = net_->find_not_finite();
+  fail("iteration ", iter_, ": the loss is ", loss, "; ",
+       where.empty() ? "every blob is finite when the layers run again"
+                     : where + " is the first that is not finite",
+       iter_ > 0 ? "; a smaller base_lr or clip_gradients may help" : "",
        last_state_.empty() ? "" : "; the last good snapshot is " + last_state_);
 }
 

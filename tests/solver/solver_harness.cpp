@@ -46,6 +46,7 @@ void write_rows(const std::string& file, int rows, int width) {
 SolverParameter parse_solver(const std::string& text) {
   SolverParameter all;
   for (const std::string& part : split(text, '|')) {
+    if (part.find_first_not_of(" \n") == std::string::npos) continue;
     SolverParameter param;
     parse_text(part, "solver.prototxt", &param);
     all.MergeFrom(param);
