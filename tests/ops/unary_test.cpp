@@ -233,7 +233,7 @@ std::vector<Row> unary_rows(const Shape& shape) {
     out.push_back({.name = row.name,
                    .play = [=](Side& side, Layout layout,
                                Results& results) { play(row, shape, side, layout, results); },
-                   .tolerance = {.relative = 1e-5f, .floor = 0.01f, .each = true}});
+                   .tolerance = {.relative = 1e-5f, .floor = 0.1f, .each = true}});
   }
   return out;
 }
