@@ -246,10 +246,19 @@ LayerRun LayerRunner::results() const {
   for (const std::string& blob : options_.planned ? around_.outputs : net_->blob_names()) {
     take(blob, blob);
   }
-  for (const auto& [called, blob] : around_.renamed) take(blob, called);
+  for (const auto& [called, blob] : around_.renamed) {
+    take(blob, called);
+    run.shapes.erase(blob);  // the name now holds the top: nothing to compare the bottom with
+    run.blobs.erase(blob);
+  }
   for (const LayerInput& input : test_.inputs) {
+    if (!input.gradient || !test_.backward) continue;
     const auto gradient = net_->blob_gradient(input_name(input));
-    if (gradient && test_.backward) run.gradients[input.name] = *gradient;
+    if (gradient) {
+      run.gradients[input.name] = *gradient;
+    } else if (!options_.planned) {  // nothing depends on it
+      run.gradients[input.name].assign(static_cast<size_t>(input.shape.count()), 0.0f);
+    }
   }
   take_params(run);
   run.loss = objective();
