@@ -80,8 +80,9 @@ void write_pictures(const Digits& digits, const std::string& target) {
     char name[16];
     std::snprintf(name, sizeof name, "%05d.png", i);
     std::ofstream file(place / name, std::ios::binary);
-    require(file << encode(picture, ".png") && file.flush(), "cannot write ", target, "/",
-            int{digits.labels[i]}, "/", name, ": ", errno_text());
+    if (!(file << encode(picture, ".png")) || !file.flush()) {
+      fail("cannot write ", target, "/", int{digits.labels[i]}, "/", name, ": ", errno_text());
+    }
   });
   folder.keep();
 }

@@ -61,9 +61,11 @@ void Hdf5Feed::add_file(const std::string& path) {
   int64_t rows = 0;
   Shapes row_shapes;
   for (const std::string& name : names_) {
-    const std::vector<std::string> present = file.datasets();
-    require(file.has(name), path, ": there is no data set \"", name, "\"",
-            did_you_mean(name, present), "; it holds: ", join(present));
+    if (!file.has(name)) {
+      const std::vector<std::string> present = file.datasets();
+      fail(path, ": there is no data set \"", name, "\"", did_you_mean(name, present),
+           "; it holds: ", join(present));
+    }
     require(file.is_numeric(name), path, ": data set \"", name, "\" does not hold numbers");
     const Shape shape = file.shape(name);
     require(shape.axes() > 0 && shape[0] > 0, path, ": data set \"", name, "\" has no rows");

@@ -199,7 +199,7 @@ ConvertReport Converter::run() {
     workers.release_below(i + 1);
     if (options_.progress) options_.progress(i + 1);
   }
-  require(report_.stored > 0, nothing_stored());
+  if (report_.stored == 0) fail(nothing_stored());
   if (report_.stored % kLogEvery != 0) LOG(INFO) << "Processed " << report_.stored << " files.";
   return report_;
 }

@@ -12,7 +12,7 @@ namespace {
 
 uint64_t file_size(const std::string& path) {
   struct stat info {};
-  require(::stat(path.c_str(), &info) == 0, path, ": ", errno_text());
+  if (::stat(path.c_str(), &info) != 0) fail(path, ": ", errno_text());
   return static_cast<uint64_t>(info.st_size);
 }
 

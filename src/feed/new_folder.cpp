@@ -17,7 +17,7 @@ NewFolder::NewFolder(const std::string& path) : path_(path) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   temporary_ = str(path_, ".tmp.", ::getpid());
   require(!exists(path_), path_, ": is there already; remove it or name another place");
-  require(::mkdir(temporary_.c_str(), 0755) == 0, "cannot make ", path_, ": ", errno_text());
+  if (::mkdir(temporary_.c_str(), 0755) != 0) fail("cannot make ", path_, ": ", errno_text());
 }
 
 NewFolder::~NewFolder() {
@@ -27,8 +27,9 @@ NewFolder::~NewFolder() {
 
 void NewFolder::keep() {
   require(!exists(path_), path_, ": appeared while it was written");
-  require(::rename(temporary_.c_str(), path_.c_str()) == 0, "cannot make ", path_, ": ",
-          errno_text());
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    fail("cannot make ", path_, ": ", errno_text());
+  }
   is_kept_ = true;
 }
 

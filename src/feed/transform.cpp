@@ -45,8 +45,10 @@ Shape Transformer::output_shape(const Pixels& p) const {
     const int64_t leading = s.axes() > 3 ? s.count(0, s.axes() - 3) : 1;
     const bool fits = s.axes() >= 3 && leading == 1 && s[s.axes() - 3] == p.channels &&
                       s[s.axes() - 2] == p.height && s[s.axes() - 1] == p.width;
-    require(fits, "transform_param: ", param_.mean_file(), " has shape ", s,
-            ", but the pictures are ", size_text(p), " before cropping");
+    if (!fits) {  // require() would put the text together each time
+      fail("transform_param: ", param_.mean_file(), " has shape ", s, ", but the pictures are ",
+           size_text(p), " before cropping");
+    }
   }
   const int means = param_.mean_value_size();
   require(means <= 1 || means == p.channels, "transform_param: ", means,

@@ -57,9 +57,9 @@ void decode(std::string_view bytes, ColorMode mode, Picture& out) {
 
 Picture read_picture(const std::string& path, ColorMode mode) {
   try {
-    require(exists(path), errno_text());
+    if (!exists(path)) fail(errno_text());
     require(!is_directory(path), "is a folder, a picture was expected");
-    require(::access(path.c_str(), R_OK) == 0, errno_text());
+    if (::access(path.c_str(), R_OK) != 0) fail(errno_text());
     return library().read(path, mode);
   } catch (const Error& error) {
     throw error.at(path);

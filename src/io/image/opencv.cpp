@@ -64,11 +64,11 @@ class OpenCv final : public PictureLibrary {
 
   void decode(std::string_view bytes, ColorMode mode, Picture& out) const override {
     require(!bytes.empty(), "no bytes, a picture was expected");
-    thread_local cv::Mat mat;
-    translated([&] {
+    const cv::Mat mat = translated([&] {
       const cv::Mat buffer(1, static_cast<int>(bytes.size()), CV_8UC1,
                            const_cast<char*>(bytes.data()));
-      if (cv::imdecode(buffer, flag_of(mode), &mat).empty()) mat.release();
+      return cv::imdecode(buffer,
+                          flag_of(mode));  // into a reused Mat, failure would leave the old picture
     });
     require(!mat.empty(), "not a picture, or a broken one");
     copy_out(mat, out);
