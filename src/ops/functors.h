@@ -93,7 +93,6 @@ CREMA_BOTH inline float root_of(float x) { return __builtin_sqrtf(x); }
 
 // gradient() may use x or y, whichever the functor's kReads says; see Ops::unary_backward.
 
-
 /// max(x, 0) + slope * min(x, 0). The gradient at 0 is slope. From y alone where slope >= 0: signs
 /// agree.
 struct ReluOf {
@@ -127,7 +126,7 @@ struct SigmoidOf {
 };
 struct TanhOf {
   CREMA_BOTH float operator()(float x) const { return tanh_of(x); }
-  CREMA_BOTH float gradient(float, float y) const { return 1.0f - y * y; }
+  CREMA_BOTH float gradient(float, float y) const { return (1.0f - y) * (1.0f + y); }
 };
 struct SwishOf {
   float beta;
@@ -139,7 +138,7 @@ struct SwishOf {
 };
 struct BnllOf {
   CREMA_BOTH float operator()(float x) const {
-    return (x > 0 ? x : 0.0f * x) + log1p_of(exp_of(-absolute(x)));
+    return (x < 0 ? 0.0f : x) + log1p_of(exp_of(-absolute(x)));
   }
   CREMA_BOTH float gradient(float x, float) const { return sigmoid_of(x); }
 };

@@ -68,6 +68,53 @@ struct ColumnSums {
   bool accumulate;
 };
 
+/// Of one channel; in backward mean and m2 hold the sums of dy and of dy * (x - mean).
+struct NormMoments {
+  double mean, m2, count;
+};
+
+/// A tensor as rows x channels (nhwc) or batch x channels x plane (nchw).
+struct NormArgs {
+  int64_t rows, batch, channels, plane;
+  int64_t part_rows;     // nhwc: rows of one part of a sum
+  NormMoments* moments;  // [parts, channels], or [channels] in nchw
+  float slope;           // of the relu behind; 1: none
+  bool accumulate;
+  const float *x, *mean;
+  /// Forward: y = (x - mean) * scale + shift. Backward: dx = scale * dy + slant * (x - mean) +
+  /// shift.
+  const float *scale, *shift, *slant;
+  float* y;
+  const float *y_read, *dy;
+  float* dx;
+};
+
+/// A tensor as [outer, n, inner].
+struct SoftmaxArgs {
+  int64_t n, inner;
+  const float* x;
+  float* y;
+  const float* dy;
+  float* dx;
+  bool accumulate;
+};
+
+/// The longest window across channels that the fast loops take.
+constexpr int64_t kMostLrnSize = 31;
+
+/// alpha is per element of the window.
+struct LrnArgs {
+  int64_t channels, plane, height, width;
+  int64_t size;
+  float alpha, beta, k;
+  bool is_nhwc, accumulate;
+  const float* x;
+  float* y;
+  const float* dy;
+  float* dx;
+  float *ratio, *shrink;  // within: from one backward pass to the other
+};
+
 struct Isa {
   const char* name;
   const KernelEntry* kernels;
@@ -89,6 +136,29 @@ struct Isa {
   void (*pool_forward_nchw)(const PoolArgs&, int64_t begin, int64_t end);
   void (*pool_backward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);
   void (*pool_backward_nchw)(const PoolArgs&, int64_t begin, int64_t end);
+
+  /// moments and sums: over parts of the rows (nhwc) or channels (nchw); apply and dx: over rows or
+  /// planes.
+  void (*norm_moments_nhwc)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_moments_nchw)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_apply_nhwc)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_apply_nchw)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_sums_nhwc)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_sums_nchw)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_dx_nhwc)(const NormArgs&, int64_t begin, int64_t end);
+  void (*norm_dx_nchw)(const NormArgs&, int64_t begin, int64_t end);
+
+  /// Across: over places counted through the batch. within: over lines of pixels; ratio before
+  /// backward.
+  void (*lrn_forward)(const LrnArgs&, int64_t begin, int64_t end);
+  void (*lrn_backward)(const LrnArgs&, int64_t begin, int64_t end);
+  void (*lrn_within_forward)(const LrnArgs&, int64_t begin, int64_t end);
+  void (*lrn_within_ratio)(const LrnArgs&, int64_t begin, int64_t end);
+  void (*lrn_within_backward)(const LrnArgs&, int64_t begin, int64_t end);
+
+  /// Over the positions outside of n, counted through outer and inner.
+  void (*softmax_forward)(const SoftmaxArgs&, int64_t begin, int64_t end);
+  void (*softmax_backward)(const SoftmaxArgs&, int64_t begin, int64_t end);
 };
 
 /// The best table that this processor can run; CREMA_ISA=baseline|avx2|avx512 in the environment

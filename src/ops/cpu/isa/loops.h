@@ -20,5 +20,20 @@ void pool_forward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_forward_nchw(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_backward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_backward_nchw(const PoolArgs& a, int64_t begin, int64_t end);
+void norm_moments_nhwc(const NormArgs& a, int64_t begin, int64_t end);
+void norm_moments_nchw(const NormArgs& a, int64_t begin, int64_t end);
+void norm_apply_nhwc(const NormArgs& a, int64_t begin, int64_t end);
+void norm_apply_nchw(const NormArgs& a, int64_t begin, int64_t end);
+void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end);
+void norm_sums_nchw(const NormArgs& a, int64_t begin, int64_t end);
+void norm_dx_nhwc(const NormArgs& a, int64_t begin, int64_t end);
+void norm_dx_nchw(const NormArgs& a, int64_t begin, int64_t end);
+void lrn_forward(const LrnArgs& a, int64_t begin, int64_t end);
+void lrn_backward(const LrnArgs& a, int64_t begin, int64_t end);
+void lrn_within_forward(const LrnArgs& a, int64_t begin, int64_t end);
+void lrn_within_ratio(const LrnArgs& a, int64_t begin, int64_t end);
+void lrn_within_backward(const LrnArgs& a, int64_t begin, int64_t end);
+void softmax_forward(const SoftmaxArgs& a, int64_t begin, int64_t end);
+void softmax_backward(const SoftmaxArgs& a, int64_t begin, int64_t end);
 
 }  // namespace crema::CREMA_ISA

@@ -20,6 +20,21 @@ extern const Isa kIsa = {
     .pool_forward_nchw = pool_forward_nchw,
     .pool_backward_nhwc = pool_backward_nhwc,
     .pool_backward_nchw = pool_backward_nchw,
+    .norm_moments_nhwc = norm_moments_nhwc,
+    .norm_moments_nchw = norm_moments_nchw,
+    .norm_apply_nhwc = norm_apply_nhwc,
+    .norm_apply_nchw = norm_apply_nchw,
+    .norm_sums_nhwc = norm_sums_nhwc,
+    .norm_sums_nchw = norm_sums_nchw,
+    .norm_dx_nhwc = norm_dx_nhwc,
+    .norm_dx_nchw = norm_dx_nchw,
+    .lrn_forward = lrn_forward,
+    .lrn_backward = lrn_backward,
+    .lrn_within_forward = lrn_within_forward,
+    .lrn_within_ratio = lrn_within_ratio,
+    .lrn_within_backward = lrn_within_backward,
+    .softmax_forward = softmax_forward,
+    .softmax_backward = softmax_backward,
 };
 
 }  // namespace crema::CREMA_ISA

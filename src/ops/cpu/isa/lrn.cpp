@@ -1,0 +1,310 @@
+// Local response normalisation (Krizhevsky et al. 2012, section 3.3). scale is always summed from
+// squares anew, or kept in double and never below 0, so that it cannot fall below k. Backward needs
+// x and dy only.
+#include "ops/cpu/isa/loops.h"
+#include "ops/functors.h"
+
+namespace crema::CREMA_ISA {
+namespace {
+
+constexpr int64_t kBlock = 256;               // channels or places at a time
+constexpr int64_t kReach = kMostLrnSize / 2;  // the farthest neighbour of the fast loops
+
+int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+
+enum class Beta { three_quarters, half, one, any };
+
+Beta kind_of(float beta) {
+  if (beta == 0.75f) return Beta::three_quarters;
+  if (beta == 0.5f) return Beta::half;
+  return beta == 1.0f ? Beta::one : Beta::any;
+}
+
+/// scale^-beta.
+template <Beta kBeta>
+__attribute__((always_inline)) inline float power(float scale, float beta) {
+  if constexpr (kBeta == Beta::three_quarters) {
+    const float root = root_of(scale);
+    return 1.0f / (root * root_of(root));
+  } else if constexpr (kBeta == Beta::half) {
+    return 1.0f / root_of(scale);
+  } else if constexpr (kBeta == Beta::one) {
+    return 1.0f / scale;
+  } else {
+    return exp_of(-beta * log_of(scale));
+  }
+}
+
+/// Calls loop with the constant for beta.
+template <class Loop>
+__attribute__((always_inline)) inline void for_beta(float beta, const Loop& loop) {
+  switch (kind_of(beta)) {
+    case Beta::three_quarters:
+      return loop.template operator()<Beta::three_quarters>();
+    case Beta::half:
+      return loop.template operator()<Beta::half>();
+    case Beta::one:
+      return loop.template operator()<Beta::one>();
+    case Beta::any:
+      return loop.template operator()<Beta::any>();
+  }
+}
+
+/// sum[i] = values[i] + ... + values[i + size - 1] for n sums.
+__attribute__((always_inline)) inline void window_sums(const float* values, int64_t n, int64_t size,
+                                                       float* sum) {
+  if (size == 5) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      sum[i] = (values[i] + values[i + 1]) + (values[i + 2] + values[i + 3]) + values[i + 4];
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) sum[i] = values[i];
+  for (int64_t j = 1; j < size; ++j) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) sum[i] += values[i + j];
+  }
+}
+
+// ---- Across channels, nhwc: one pixel's channels are a row.
+
+/// to[i] = x[first + i]^2, 0 outside the channels.
+void squares_of(const float* x, int64_t first, int64_t count, int64_t channels, float* to) {
+  const int64_t begin = greater(-first, 0), end = lesser(count, channels - first);
+  for (int64_t i = 0; i < lesser(begin, count); ++i) to[i] = 0;
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) to[i] = x[first + i] * x[first + i];
+  for (int64_t i = greater(end, 0); i < count; ++i) to[i] = 0;
+}
+
+template <Beta kBeta>
+void forward_row(const LrnArgs& a, const float* x, float* y) {
+  alignas(64) float squares[kBlock + 2 * kReach], sum[kBlock];
+  const int64_t reach = a.size / 2;
+  for (int64_t c = 0; c < a.channels; c += kBlock) {
+    const int64_t n = lesser(kBlock, a.channels - c);
+    squares_of(x, c - reach, n + 2 * reach, a.channels, squares);
+    window_sums(squares, n, a.size, sum);
+    const float k = a.k, alpha = a.alpha, beta = a.beta;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[c + i] = x[c + i] * power<kBeta>(k + alpha * sum[i], beta);
+  }
+}
+
+template <Beta kBeta>
+void backward_row(const LrnArgs& a, const float* x, const float* dy, float* dx) {
+  constexpr int64_t kWide = kBlock + 2 * kReach;
+  alignas(64) float squares[kWide + 2 * kReach], sum[kWide], shrink[kWide], ratio[kWide];
+  const int64_t reach = a.size / 2;
+  const float k = a.k, alpha = a.alpha, beta = a.beta, slope = 2.0f * a.alpha * a.beta;
+  for (int64_t c = 0; c < a.channels; c += kBlock) {
+    const int64_t n = lesser(kBlock, a.channels - c), wide = n + 2 * reach, first = c - reach;
+    squares_of(x, first - reach, wide + 2 * reach, a.channels, squares);
+    window_sums(squares, wide, a.size, sum);
+    const int64_t begin = greater(-first, 0), end = lesser(wide, a.channels - first);
+    for (int64_t i = 0; i < begin; ++i) ratio[i] = 0;
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const float scale = k + alpha * sum[i];
+      shrink[i] = power<kBeta>(scale, beta);
+      ratio[i] = dy[first + i] * x[first + i] * shrink[i] / scale;
+    }
+    for (int64_t i = end; i < wide; ++i) ratio[i] = 0;
+    window_sums(ratio, n, a.size, sum);
+    if (a.accumulate) {
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) {
+        dx[c + i] += dy[c + i] * shrink[reach + i] - slope * x[c + i] * sum[i];
+      }
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) {
+        dx[c + i] = dy[c + i] * shrink[reach + i] - slope * x[c + i] * sum[i];
+      }
+    }
+  }
+}
+
+// ---- Across channels, nchw: blocks of one picture's places, channel by channel.
+
+constexpr int64_t kPlaces = 64;
+
+/// Sum of squares around channel c of n places.
+__attribute__((always_inline)) inline void sum_around(const LrnArgs& a, const float* x, int64_t c,
+                                                      int64_t n, float* sum) {
+  const int64_t reach = a.size / 2;
+  for (int64_t i = 0; i < n; ++i) sum[i] = 0;
+  for (int64_t j = greater(c - reach, 0); j <= lesser(c + reach, a.channels - 1); ++j) {
+    const float* from = x + j * a.plane;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) sum[i] += from[i] * from[i];
+  }
+}
+
+template <Beta kBeta>
+void forward_places(const LrnArgs& a, const float* x, float* y, int64_t n) {
+  alignas(64) float sum[kPlaces];
+  for (int64_t c = 0; c < a.channels; ++c) {
+    sum_around(a, x, c, n, sum);
+    const float* from = x + c * a.plane;
+    float* to = y + c * a.plane;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i] * power<kBeta>(a.k + a.alpha * sum[i], a.beta);
+  }
+}
+
+template <Beta kBeta>
+void backward_places(const LrnArgs& a, const float* x, const float* dy, float* dx, int64_t n) {
+  // The last `size` channels' ratios and factors, channel c at row c % size.
+  alignas(64) float ratio[kMostLrnSize][kPlaces] = {}, shrink[kMostLrnSize][kPlaces] = {};
+  alignas(64) float sum[kPlaces];
+  const int64_t reach = a.size / 2;
+  const float slope = 2.0f * a.alpha * a.beta;
+  for (int64_t ahead = 0; ahead < a.channels + reach; ++ahead) {
+    float* r = ratio[ahead % a.size];
+    if (ahead < a.channels) {
+      sum_around(a, x, ahead, n, sum);
+      float* s = shrink[ahead % a.size];
+      const float *from = x + ahead * a.plane, *g = dy + ahead * a.plane;
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) {
+        const float scale = a.k + a.alpha * sum[i];
+        s[i] = power<kBeta>(scale, a.beta);
+        r[i] = g[i] * from[i] * s[i] / scale;
+      }
+    } else {
+      for (int64_t i = 0; i < n; ++i) r[i] = 0;
+    }
+    const int64_t c = ahead - reach;
+    if (c < 0) continue;
+    for (int64_t i = 0; i < n; ++i) sum[i] = 0;
+    for (int64_t j = 0; j < a.size; ++j) {
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) sum[i] += ratio[j][i];
+    }
+    const float *from = x + c * a.plane, *g = dy + c * a.plane, *s = shrink[c % a.size];
+    float* to = dx + c * a.plane;
+    const float keep = a.accumulate ? 1.0f : 0.0f;
+    for (int64_t i = 0; keep == 0 && i < n; ++i) to[i] = 0;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) to[i] += g[i] * s[i] - slope * from[i] * sum[i];
+  }
+}
+
+// ---- Across channels, any size and layout: running sums in double.
+
+/// Sum of squares over the window of a channel, moved along the channels.
+class RunningScale {
+ public:
+  RunningScale(const LrnArgs& a, const float* x, int64_t stride)
+      : a_(a), x_(x), stride_(stride), reach_(a.size / 2) {
+    for (int64_t c = 0; c < lesser(reach_, a.channels); ++c) sum_ += square(c);
+  }
+  /// scale at the next channel, from 0 on.
+  float next() {
+    if (c_ + reach_ < a_.channels) sum_ += square(c_ + reach_);
+    if (c_ - reach_ - 1 >= 0) sum_ -= square(c_ - reach_ - 1);
+    sum_ = sum_ < 0 ? 0 : sum_;
+    ++c_;
+    return a_.k + a_.alpha * static_cast<float>(sum_);
+  }
+
+ private:
+  double square(int64_t c) const {
+    const auto v = static_cast<double>(x_[c * stride_]);
+    return v * v;
+  }
+  const LrnArgs& a_;
+  const float* x_;
+  int64_t stride_, reach_, c_ = 0;
+  double sum_ = 0;
+};
+
+void forward_place(const LrnArgs& a, const float* x, float* y, int64_t stride) {
+  RunningScale scale(a, x, stride);
+  for (int64_t c = 0; c < a.channels; ++c) {
+    y[c * stride] = x[c * stride] * power<Beta::any>(scale.next(), a.beta);
+  }
+}
+
+void backward_place(const LrnArgs& a, const float* x, const float* dy, float* dx, int64_t stride) {
+  RunningScale ahead(a, x, stride), here(a, x, stride), behind(a, x, stride);
+  const int64_t reach = a.size / 2;
+  const auto ratio = [&](RunningScale& running, int64_t c) {
+    const float scale = running.next();
+    return static_cast<double>(dy[c * stride] * x[c * stride] * power<Beta::any>(scale, a.beta) /
+                               scale);
+  };
+  double sum = 0;
+  for (int64_t c = 0; c < lesser(reach, a.channels); ++c) sum += ratio(ahead, c);
+  for (int64_t c = 0; c < a.channels; ++c) {
+    if (c + reach < a.channels) sum += ratio(ahead, c + reach);
+    if (c - reach - 1 >= 0) sum -= ratio(behind, c - reach - 1);
+    const float v = dy[c * stride] * power<Beta::any>(here.next(), a.beta) -
+                    2.0f * a.alpha * a.beta * x[c * stride] * static_cast<float>(sum);
+    dx[c * stride] = a.accumulate ? dx[c * stride] + v : v;
+  }
+}
+
+/// Calls visit(first element, places) for blocks of the places [begin, end) of nchw, counted
+/// through the batch.
+template <class Visit>
+__attribute__((always_inline)) inline void each_block(const LrnArgs& a, int64_t begin, int64_t end,
+                                                      const Visit& visit) {
+  while (begin < end) {
+    const int64_t place = begin % a.plane;
+    const int64_t n = lesser(lesser(kPlaces, a.plane - place), end - begin);
+    visit(begin / a.plane * a.channels * a.plane + place, n);
+    begin += n;
+  }
+}
+
+}  // namespace
+
+void lrn_forward(const LrnArgs& a, int64_t begin, int64_t end) {
+  if (a.size > kMostLrnSize) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at =
+          a.is_nhwc ? i * a.channels : i / a.plane * a.channels * a.plane + i % a.plane;
+      forward_place(a, a.x + at, a.y + at, a.is_nhwc ? 1 : a.plane);
+    }
+    return;
+  }
+  for_beta(a.beta, [&]<Beta kBeta>() {
+    if (a.is_nhwc) {
+      for (int64_t i = begin; i < end; ++i) {
+        forward_row<kBeta>(a, a.x + i * a.channels, a.y + i * a.channels);
+      }
+      return;
+    }
+    each_block(a, begin, end,
+               [&](int64_t at, int64_t n) { forward_places<kBeta>(a, a.x + at, a.y + at, n); });
+  });
+}
+
+void lrn_backward(const LrnArgs& a, int64_t begin, int64_t end) {
+  if (a.size > kMostLrnSize) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at =
+          a.is_nhwc ? i * a.channels : i / a.plane * a.channels * a.plane + i % a.plane;
+      backward_place(a, a.x + at, a.dy + at, a.dx + at, a.is_nhwc ? 1 : a.plane);
+    }
+    return;
+  }
+  for_beta(a.beta, [&]<Beta kBeta>() {
+    if (a.is_nhwc) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * a.channels;
+        backward_row<kBeta>(a, a.x + at, a.dy + at, a.dx + at);
+      }
+      return;
+    }
+    each_block(a, begin, end, [&](int64_t at, int64_t n) {
+      backward_places<kBeta>(a, a.x + at, a.dy + at, a.dx + at, n);
+    });
+  });
+}
+
+}  // namespace crema::CREMA_ISA

@@ -1,0 +1,210 @@
+// Batch normalisation (Ioffe and Szegedy 2015). Statistics are taken block by block about each
+// block's own mean and merged in double (Chan, Golub and LeVeque 1979), so that they are exact in
+// one reading, wherever the mean lies.
+#include "ops/cpu/isa/loops.h"
+
+namespace crema::CREMA_ISA {
+namespace {
+
+constexpr int64_t kLanes = 16, kChannels = 64, kRows = 128, kRun = 2048;
+
+int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/// Sum of f(i) over n elements in 16 lanes, then in double.
+template <class F>
+__attribute__((always_inline)) inline double lane_sum(int64_t n, const F& f) {
+  alignas(64) float lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += f(i + lane);
+  }
+  for (; i < n; ++i) lanes[i % kLanes] += f(i);
+  double sum = 0;
+  for (const float lane : lanes) sum += static_cast<double>(lane);
+  return sum;
+}
+
+/// The gradient before the activation: relu with that slope, 1 where there is none.
+__attribute__((always_inline)) inline float masked(float dy, float y, float slope) {
+  return y > 0 ? dy : slope * dy;
+}
+
+/// Adds a block whose values x have sum(x - near) = rest and sum((x - near)^2) = m2.
+void merge(NormMoments& into, float near, double rest, double m2, int64_t elements) {
+  const auto count = static_cast<double>(elements);
+  const double mean = static_cast<double>(near) + rest / count;
+  const double total = into.count + count, delta = mean - into.mean;
+  into.mean += delta * count / total;
+  into.m2 += m2 - rest * rest / count + delta * delta * into.count * count / total;
+  into.count = total;
+}
+
+/// Moments of n channels over rows [begin, end).
+void moments_of_rows(const NormArgs& a, int64_t begin, int64_t end, int64_t c, int64_t n,
+                     NormMoments* moments) {
+  for (int64_t i = 0; i < n; ++i) moments[i] = {0, 0, 0};
+  for (int64_t row = begin; row < end; row += kRows) {
+    const int64_t count = lesser(kRows, end - row);
+    const float* x = a.x + row * a.channels + c;
+    alignas(64) float mean[kChannels] = {}, rest[kChannels] = {}, m2[kChannels] = {};
+    for (int64_t r = 0; r < count; ++r) {
+      const float* from = x + r * a.channels;
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) mean[i] += from[i];
+    }
+    const float share = 1.0f / static_cast<float>(count);
+    for (int64_t i = 0; i < n; ++i) mean[i] *= share;
+    for (int64_t r = 0; r < count; ++r) {
+      const float* from = x + r * a.channels;
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) {
+        const float d = from[i] - mean[i];
+        rest[i] += d;
+        m2[i] += d * d;
+      }
+    }
+    for (int64_t i = 0; i < n; ++i) merge(moments[i], mean[i], rest[i], m2[i], count);
+  }
+}
+
+template <bool kAccumulate>
+void dx_row(const NormArgs& a, const float* x, const float* y, const float* dy, float* dx) {
+#pragma omp simd
+  for (int64_t c = 0; c < a.channels; ++c) {
+    const float g = masked(dy[c], y[c], a.slope);
+    const float v = a.scale[c] * g + (a.slant[c] * (x[c] - a.mean[c]) + a.shift[c]);
+    dx[c] = kAccumulate ? dx[c] + v : v;
+  }
+}
+
+template <bool kAccumulate>
+void dx_plane(const NormArgs& a, int64_t c, int64_t at) {
+  const float scale = a.scale[c], slant = a.slant[c], shift = a.shift[c], mean = a.mean[c];
+  const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at;
+  float* dx = a.dx + at;
+#pragma omp simd
+  for (int64_t i = 0; i < a.plane; ++i) {
+    const float v = scale * masked(dy[i], y[i], a.slope) + (slant * (x[i] - mean) + shift);
+    dx[i] = kAccumulate ? dx[i] + v : v;
+  }
+}
+
+}  // namespace
+
+void norm_moments_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t part = begin; part < end; ++part) {
+    const int64_t first = part * a.part_rows, last = lesser(first + a.part_rows, a.rows);
+    for (int64_t c = 0; c < a.channels; c += kChannels) {
+      moments_of_rows(a, first, last, c, lesser(kChannels, a.channels - c),
+                      a.moments + part * a.channels + c);
+    }
+  }
+}
+
+void norm_moments_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t c = begin; c < end; ++c) {
+    NormMoments moments{0, 0, 0};
+    for (int64_t n = 0; n < a.batch; ++n) {
+      for (int64_t i = 0; i < a.plane; i += kRun) {
+        const int64_t count = lesser(kRun, a.plane - i);
+        const float* x = a.x + (n * a.channels + c) * a.plane + i;
+        const auto near = static_cast<float>(lane_sum(count, [=](int64_t k) { return x[k]; }) /
+                                             static_cast<double>(count));
+        const double rest = lane_sum(count, [=](int64_t k) { return x[k] - near; });
+        const double m2 = lane_sum(count, [=](int64_t k) { return (x[k] - near) * (x[k] - near); });
+        merge(moments, near, rest, m2, count);
+      }
+    }
+    a.moments[c] = moments;
+  }
+}
+
+void norm_apply_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = a.x + row * a.channels;
+    float* y = a.y + row * a.channels;
+#pragma omp simd
+    for (int64_t c = 0; c < a.channels; ++c) {
+      const float v = (x[c] - a.mean[c]) * a.scale[c] + a.shift[c];
+      y[c] = v < 0 ? a.slope * v : v;
+    }
+  }
+}
+
+void norm_apply_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t p = begin; p < end; ++p) {
+    const int64_t c = p % a.channels;
+    const float mean = a.mean[c], scale = a.scale[c], shift = a.shift[c], slope = a.slope;
+    const float* x = a.x + p * a.plane;
+    float* y = a.y + p * a.plane;
+#pragma omp simd
+    for (int64_t i = 0; i < a.plane; ++i) {
+      const float v = (x[i] - mean) * scale + shift;
+      y[i] = v < 0 ? slope * v : v;
+    }
+  }
+}
+
+void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t part = begin; part < end; ++part) {
+    const int64_t first = part * a.part_rows, last = lesser(first + a.part_rows, a.rows);
+    for (int64_t c = 0; c < a.channels; c += kChannels) {
+      const int64_t n = lesser(kChannels, a.channels - c);
+      alignas(64) double total[kChannels] = {}, product[kChannels] = {};
+      for (int64_t row = first; row < last; row += kRows) {
+        alignas(64) float sum[kChannels] = {}, dot[kChannels] = {};
+        for (int64_t r = row; r < lesser(row + kRows, last); ++r) {
+          const int64_t at = r * a.channels + c;
+          const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at, *mean = a.mean + c;
+#pragma omp simd
+          for (int64_t i = 0; i < n; ++i) {
+            const float g = masked(dy[i], y[i], a.slope);
+            sum[i] += g;
+            dot[i] += g * (x[i] - mean[i]);
+          }
+        }
+        for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(sum[i]);
+        for (int64_t i = 0; i < n; ++i) product[i] += static_cast<double>(dot[i]);
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        a.moments[part * a.channels + c + i] = {total[i], product[i], 0};
+      }
+    }
+  }
+}
+
+void norm_sums_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t c = begin; c < end; ++c) {
+    double total = 0, product = 0;
+    const float mean = a.mean[c], slope = a.slope;
+    for (int64_t n = 0; n < a.batch; ++n) {
+      for (int64_t i = 0; i < a.plane; i += kRun) {
+        const int64_t count = lesser(kRun, a.plane - i);
+        const int64_t at = (n * a.channels + c) * a.plane + i;
+        const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at;
+        total += lane_sum(count, [=](int64_t k) { return masked(dy[k], y[k], slope); });
+        product +=
+            lane_sum(count, [=](int64_t k) { return masked(dy[k], y[k], slope) * (x[k] - mean); });
+      }
+    }
+    a.moments[c] = {total, product, 0};
+  }
+}
+
+void norm_dx_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t at = row * a.channels;
+    a.accumulate ? dx_row<true>(a, a.x + at, a.y_read + at, a.dy + at, a.dx + at)
+                 : dx_row<false>(a, a.x + at, a.y_read + at, a.dy + at, a.dx + at);
+  }
+}
+
+void norm_dx_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  for (int64_t p = begin; p < end; ++p) {
+    a.accumulate ? dx_plane<true>(a, p % a.channels, p * a.plane)
+                 : dx_plane<false>(a, p % a.channels, p * a.plane);
+  }
+}
+
+}  // namespace crema::CREMA_ISA
