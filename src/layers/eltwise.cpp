@@ -66,10 +66,13 @@ class EltwiseLayer : public Layer {
   }
 
   void backward(Ops& ops, const BackwardArgs& args) override {
-    // Bottom 0 last: its gradient may lie in the top's.
-    for (size_t i = args.dbottom.size(); i-- > 0;) {
+    // In order, for the same blob may stand twice, the second time to be added to; but bottom 0
+    // last where its gradient lies in the top's.
+    const bool shares = args.dbottom[0] && args.dbottom[0].t.data == args.dtop[0].data;
+    for (size_t i = shares ? 1 : 0; i < args.dbottom.size(); ++i) {
       if (args.dbottom[i]) backward_to(ops, args, i);
     }
+    if (shares) backward_to(ops, args, 0);
   }
 
  private:
