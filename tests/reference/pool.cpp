@@ -108,21 +108,21 @@ class Pooling : public PoolPlan {
   }
 
   /// One place of the window with probability proportional to its value, by (seed, forward count,
-  /// element in N,C,H,W order).
+  /// element in N,C,H,W order); the first where there is nothing to choose by.
   int64_t drawn(CTensor x, int64_t n, int64_t c, int64_t s) const {
     const auto element = static_cast<uint64_t>((n * y_.c + c) * y_.spatial + s);
-    const double u = uniform01(philox(desc_.seed, element, draw_).v[0]);
+    const double u = uniform01(philox(desc_.seed, element / 4, draw_).v[element % 4]);
     const double threshold = u * sum(x, n, c, s, 1);
     double total = 0;
-    int64_t last = -1;
+    int64_t first = -1;
     for (int64_t tap = 0; tap < windows_.kernels(); ++tap) {
       const int64_t place = windows_.at(s, tap);
       if (place < 0) continue;
-      last = place;
+      if (first < 0) first = place;
       total += x.f32()[x_.offset(n, c, place)];
-      if (total > threshold) break;
+      if (total > threshold) return place;
     }
-    return last;
+    return first;
   }
 
   float empty_value() const { return desc_.kind == PoolKind::max ? -FLT_MAX : 0.0f; }
