@@ -38,7 +38,7 @@ class BatchNormLayer : public Layer {
   LayerTraits traits() const override {
     LayerTraits traits;
     traits.any_layout = traits.accumulates = true;
-    traits.backward_reads_bottoms = uses_stored() ? 0 : 1;
+    traits.backward_reads_bottoms = uses_stored() && affine_.empty() ? 0 : 1;
     traits.backward_reads_tops = act_.kind == ActKind::none ? 0 : 1;
     traits.repeatable = uses_stored();
     traits.changes_params = !uses_stored();
@@ -51,11 +51,28 @@ class BatchNormLayer : public Layer {
     return true;
   }
 
+  bool absorb_affine(std::span<Param> affine) override {
+    if (act_.kind != ActKind::none || !affine_.empty() || affine[0].shape != channel_shape()) {
+      return false;
+    }
+    affine_ = affine;
+    return true;
+  }
+
+  bool is_channel_map() const override { return uses_stored() && act_.kind == ActKind::none; }
+
+  void channel_map(Ops& ops, Tensor scale, Tensor shift) override {
+    run(ops,
+        BatchNormMap{sum(0), sum(1), params_[2].value.f32(), gamma().f32(), beta().f32(),
+                     scale.f32(), shift.f32(), param_.batch_norm_param().eps()},
+        shape_[1]);
+  }
+
   Needs plan(Ops& ops, const PlanContext& context) override {
     plan_ = ops.plan(NormDesc{.x = {shape_, context.bottom[0].dtype, context.bottom[0].layout},
                               .eps = param_.batch_norm_param().eps(),
                               .global_stats = uses_stored(),
-                              .affine = false,
+                              .affine = !affine_.empty(),
                               .train = context.train,
                               .act = act_});
     keeps_statistics_ = context.train;
@@ -79,7 +96,7 @@ class BatchNormLayer : public Layer {
       warn_if_unfilled(ops);
       run(ops, BatchNormStored{sum(0), sum(1), factor, mean_.f32(), variance_.f32()}, shape_[1]);
     }
-    plan_->forward(view(bottom[0]), mean_, variance_, {}, {}, view(top[0]));
+    plan_->forward(view(bottom[0]), mean_, variance_, gamma(), beta(), view(top[0]));
     if (!uses_stored()) {
       const auto m = static_cast<float>(shape_.count() / shape_[1]);
       run(ops,
@@ -91,9 +108,12 @@ class BatchNormLayer : public Layer {
   }
 
   void backward(Ops&, const BackwardArgs& args) override {
-    if (!args.dbottom[0]) return;
-    plan_->backward(view(args.bottom[0]), view(args.top[0]), mean_, variance_, {},
-                    view(args.dtop[0]), {view(args.dbottom[0].t), args.dbottom[0].how}, {}, {});
+    const Grad dgamma = affine_.empty() ? Grad() : args.dparams[3];
+    const Grad dbeta = affine_.size() > 1 ? args.dparams[4] : Grad();
+    const Grad dx{view(args.dbottom[0].t), args.dbottom[0].how};
+    if (!dx && !dgamma && !dbeta) return;
+    plan_->backward(view(args.bottom[0]), view(args.top[0]), mean_, variance_, gamma(),
+                    view(args.dtop[0]), dx, dgamma, dbeta);
   }
 
  private:
@@ -103,6 +123,8 @@ class BatchNormLayer : public Layer {
   }
   Shape channel_shape() const { return {shape_[1]}; }
   float* sum(size_t i) const { return params_[i].value.f32(); }
+  CTensor gamma() const { return affine_.empty() ? CTensor() : CTensor(affine_[0].value); }
+  CTensor beta() const { return affine_.size() < 2 ? CTensor() : CTensor(affine_[1].value); }
   CTensor view(const CTensor& t) const { return {t.data, {shape_, t.desc.dtype, t.desc.layout}}; }
   Tensor view(const Tensor& t) const { return {t.data, {shape_, t.desc.dtype, t.desc.layout}}; }
 
@@ -127,6 +149,7 @@ class BatchNormLayer : public Layer {
 
   Shape shape_;  // of the bottom, with a channel axis
   Act act_;
+  std::span<Param> affine_;  // of a Scale layer that was absorbed
   std::unique_ptr<NormPlan> plan_;
   WorkspaceParts parts_;
   int plan_part_ = 0;

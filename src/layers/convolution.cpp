@@ -6,6 +6,7 @@
 #include "layers/common.h"
 #include "layers/window.h"
 #include "ops/kernels/bias.h"
+#include "ops/kernels/fold.h"
 
 namespace crema {
 namespace {
@@ -147,6 +148,12 @@ class ConvolutionLayer : public ConvolutionBase {
     return true;
   }
 
+  bool absorb_channel_map(Layer& map) override {
+    if (param_.top_size() != 1 || act_.kind != ActKind::none || map_ != nullptr) return false;
+    map_ = &map;
+    return true;
+  }
+
   Needs plan(Ops& ops, const PlanContext& context) override {
     ConvDesc desc = describe(context.bottom[0], context.top[0]);
     desc.need_dx = false;
@@ -158,17 +165,40 @@ class ConvolutionLayer : public ConvolutionBase {
     masked_desc_ = desc.y;
     const bool masks = context.train && act_.kind != ActKind::none;
     masked_part_ = parts_.add({.scratch = masks ? masked_desc_.bytes() : 0});
+    if (map_ != nullptr) {
+      folded_part_ = parts_.add({.packed = params_[0].value.desc.bytes()});
+      for (int& part : channel_part_) part = parts_.add({.packed = outputs_ * sizeof(float)});
+    }
     return parts_.total();
   }
 
   void bind(const Workspace& workspace) override {
     plan_->bind(parts_.part(workspace, plan_part_));
     masked_ = f32_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
+    if (map_ == nullptr) return;
+    folded_weights_ = f32_of(parts_.part(workspace, folded_part_).packed, weights().desc);
+    for (int i = 0; i < 3; ++i) {
+      channel_[i] = f32_of(parts_.part(workspace, channel_part_[i]).packed, {Shape{outputs_}});
+    }
+  }
+
+  void params_changed(Ops& ops) override {
+    if (map_ == nullptr) return ConvolutionBase::params_changed(ops);
+    const auto& [scale, shift, folded_bias] = channel_;
+    map_->channel_map(ops, scale, shift);
+    run(ops,
+        FoldWeights{weights().f32(), scale.f32(), folded_weights_.f32(),
+                    folded_weights_.count() / outputs_},
+        folded_weights_.count());
+    run(ops, FoldBias{bias().f32(), scale.f32(), shift.f32(), folded_bias.f32()}, outputs_);
+    plan_->weights_changed(folded_weights_);
   }
 
   void forward(Ops&, CTensors bottom, Tensors top) override {
+    const CTensor w = map_ == nullptr ? weights() : CTensor(folded_weights_);
+    const CTensor b = map_ == nullptr ? bias() : CTensor(channel_[2]);
     for (size_t i = 0; i < bottom.size(); ++i) {
-      plan_->forward(folded(bottom[i]), weights(), bias(), {}, folded(top[i]));
+      plan_->forward(folded(bottom[i]), w, b, {}, folded(top[i]));
     }
   }
 
@@ -199,7 +229,7 @@ class ConvolutionLayer : public ConvolutionBase {
     ConvDesc desc = base_desc();
     desc.x = folded(bottom);
     desc.y = folded(top);
-    desc.bias = has_bias();
+    desc.bias = has_bias() || map_ != nullptr;
     desc.act = act_;
     return desc;
   }
@@ -211,9 +241,13 @@ class ConvolutionLayer : public ConvolutionBase {
     return masked_;
   }
 
-  int plan_part_ = 0, masked_part_ = 0;
+  int plan_part_ = 0, masked_part_ = 0, folded_part_ = 0;
+  int channel_part_[3] = {};
   TensorDesc masked_desc_;
   Tensor masked_;
+  Layer* map_ = nullptr;  // a channel map that was absorbed: its numbers are folded in
+  Tensor folded_weights_;
+  std::array<Tensor, 3> channel_;  // scale, shift, folded bias
 };
 
 /// The bottom is the convolution's y, the top its x: forward is the convolution's backward and the

@@ -112,6 +112,20 @@ class Layer {
   /// net/fuse offers the activation that follows; true: applied to top 0 from now on, and masked in
   /// backward.
   virtual bool absorb(const Act&) { return false; }
+  /// The learnable scale and, where there is one, bias along axis 1 that this layer applies to its
+  /// only bottom (Scale); empty for other layers.
+  virtual std::span<Param> channel_affine() { return {}; }
+  /// net/fuse offers the channel_affine() of the layer that follows; true: applied to top 0 from
+  /// now on, and backward is given their gradients behind those of its own parameters.
+  virtual bool absorb_affine(std::span<Param>) { return false; }
+  /// Whether this layer is y = scale[c] * x + shift[c] with numbers that only change with
+  /// parameters (BatchNorm in TEST, Scale).
+  virtual bool is_channel_map() const { return false; }
+  /// Writes the numbers of is_channel_map().
+  virtual void channel_map(Ops&, Tensor /*scale*/, Tensor /*shift*/) {}
+  /// Where no backward follows, net/fuse offers the channel map that follows; true: folded into the
+  /// weights from now on.
+  virtual bool absorb_channel_map(Layer&) { return false; }
 
   /// Makes plans. Called once all passes have decided; may be called again for other shapes.
   virtual Needs plan(Ops&, const PlanContext&) { return {}; }
@@ -120,6 +134,10 @@ class Layer {
   virtual void params_changed(Ops&) {}
   virtual void forward(Ops&, CTensors bottom, Tensors top) = 0;
   virtual void backward(Ops&, const BackwardArgs&) {}
+
+  /// The tops' shapes after a forward whose sizes depend on data (Filter), where infer gave upper
+  /// bounds; the net then infers what follows again. Nothing for other layers.
+  virtual std::optional<Shapes> shapes_after_forward() const { return std::nullopt; }
 
   /// The sentence for a fault that this layer's kernel wrote: what was found and what is allowed.
   virtual std::string explain(const Fault& fault) const { return str("bad value ", fault.value); }

@@ -33,6 +33,19 @@ class ScaleLayer : public Layer {
     return traits;
   }
 
+  std::span<Param> channel_affine() override {
+    return is_per_channel() ? params() : std::span<Param>();
+  }
+  bool is_channel_map() const override { return is_per_channel(); }
+  void channel_map(Ops& ops, Tensor scale, Tensor shift) override {
+    ops.convert(params_[0].value, scale);
+    if (has_bias()) {
+      ops.convert(params_[1].value, shift);
+    } else {
+      ops.fill(0, shift);
+    }
+  }
+
   void forward(Ops& ops, CTensors bottom, Tensors top) override {
     const float* const bias = has_bias() ? params_.back().value.f32() : nullptr;
     run(ops,
@@ -69,6 +82,9 @@ class ScaleLayer : public Layer {
 
  private:
   bool has_bias() const { return param_.scale_param().bias_term(); }
+  bool is_per_channel() const {
+    return learns_scale_ && along_.axis == 1 && along_.shape.axes() == 1;
+  }
   const float* scale(CTensors bottom) const {
     return learns_scale_ ? params_[0].value.f32() : bottom[1].f32();
   }

@@ -23,11 +23,6 @@ void Graph::insert_node(int at, Node node) {
   nodes.insert(nodes.begin() + at, std::move(node));
 }
 
-void Graph::remove_node(int at) {
-  nodes.erase(nodes.begin() + at);
-  renumber(*this, at + 1, -1);
-}
-
 std::string place_of(const LayerParameter& layer, const std::string& file) {
   const std::string where = layer.has_source_location() ? layer.source_location() : file;
   return str(where, ": layer \"", layer.name(), "\" (", layer.type(), ")");

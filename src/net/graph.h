@@ -31,12 +31,14 @@ struct Node {
   LayerParameter param;
   std::unique_ptr<Layer> layer;
   LayerTraits traits;
-  std::vector<int> bottoms, tops;   // values
-  std::vector<uint8_t> propagates;  // per bottom: backward writes its gradient
-  std::vector<int> params;          // places in Graph::params, by the layer's own index
+  std::vector<int> bottoms, tops;    // values
+  std::vector<uint8_t> propagates;   // per bottom: backward writes its gradient
+  std::vector<int> params;           // places in Graph::params, by the layer's own index
+  std::vector<int> absorbed_params;  // of layers that this one absorbed: backward gives them too
   bool runs_backward = false;
-  bool is_convert = false;  // put in by the layout pass: no layer of the file
-  bool is_input = false;    // an Input layer: its values come from outside and stay
+  bool is_absorbed = false;  // another node does its work: no edges, it only keeps its parameters
+  bool is_convert = false;   // put in by the layout pass: no layer of the file
+  bool is_input = false;     // an Input layer: its values come from outside and stay
 };
 
 /// A parameter as declared: stored once, however many layers share it.
@@ -65,8 +67,6 @@ struct Graph {
   }
   /// Inserts a node before place `at` and renumbers.
   void insert_node(int at, Node node);
-  /// Removes a node and renumbers; its values must have been rewired.
-  void remove_node(int at);
 };
 
 /// `file:line: layer "name" (Type)`: what errors about a layer begin with.

@@ -68,7 +68,7 @@ void Net::Impl::build(const NetParameter& param, Net* shared_with) {
   saved_proto.set_name(graph.name);
   for (const SavedLayer& layer : saved_layers(graph)) *saved_proto.add_layer() = layer.param;
   name_blobs();
-  if (options.fuse && !options.keep_all) fuse(graph);
+  if (options.fuse && !options.keep_all) fuse(graph, options.train);
   lay_out(graph, *ops, options.force_nchw);
   make_params();
   for (const LayerParameter& layer : saved_proto.layer()) {
@@ -112,23 +112,31 @@ void Net::Impl::name_blobs() {
   }
 }
 
+Needs Net::Impl::plan_layer(int n) {
+  Node& node = graph.nodes[n];
+  std::vector<TensorDesc> bottom, top;
+  for (int v : node.bottoms) {
+    bottom.push_back({graph.values[v].shape, DType::f32, graph.values[v].layout});
+  }
+  for (int v : node.tops) {
+    top.push_back({graph.values[v].shape, DType::f32, graph.values[v].layout});
+  }
+  std::vector<uint8_t> need_dw;
+  for (int p : node.params) need_dw.push_back(graph.params[p].needs_gradient);
+  const PlanContext context{bottom, top, node.propagates, need_dw,
+                            options.train && node.runs_backward};
+  try {
+    return node.layer->plan(*ops, context);
+  } catch (const Error& error) {
+    throw error.at(place_of(node.param, options.file));
+  }
+}
+
 void Net::Impl::plan_layers() {
   needs.resize(graph.nodes.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    Node& node = graph.nodes[n];
-    std::vector<TensorDesc> bottom, top;
-    for (int v : node.bottoms)
-      bottom.push_back({graph.values[v].shape, DType::f32, graph.values[v].layout});
-    for (int v : node.tops)
-      top.push_back({graph.values[v].shape, DType::f32, graph.values[v].layout});
-    std::vector<uint8_t> need_dw;
-    for (int p : node.params) need_dw.push_back(graph.params[p].needs_gradient);
-    PlanContext context{bottom, top, node.propagates, need_dw, options.train && node.runs_backward};
-    try {
-      needs[n] = node.layer->plan(*ops, context);
-    } catch (const Error& error) {
-      throw error.at(place_of(node.param, options.file));
-    }
+    if (graph.nodes[n].is_absorbed) continue;
+    needs[n] = plan_layer(static_cast<int>(n));
     report.scratch = std::max(report.scratch, needs[n].scratch);
     report.saved += needs[n].saved;
     report.state += needs[n].state;
@@ -169,6 +177,20 @@ Tensor Net::Impl::buffer_tensor(int buffer, size_t bytes) const {
                    {Shape{static_cast<int64_t>(bytes)}, DType::u8, Layout::nchw});
 }
 
+/// Planned memory, or memory of its own where shapes that followed the data need more than planned.
+Tensor Net::Impl::workspace(int n, int buffer, size_t bytes) {
+  if (bytes == 0) return {};
+  if (buffer >= 0 && bytes <= plan.buffers[buffer].bytes) return buffer_tensor(buffer, bytes);
+  Tensor& own = grown[{n, buffer}];
+  if (own.desc.bytes() < bytes || !own) {
+    LOG(INFO) << "layer \"" << graph.nodes[n].param.name() << "\" needs " << bytes
+              << " bytes more for the shapes it now has";
+    owned.push_back(ops->allocate(bytes, Memory::device));
+    own = {owned.back().get(), {Shape{static_cast<int64_t>(bytes)}, DType::u8, Layout::nchw}};
+  }
+  return own;
+}
+
 Tensor Net::Impl::data(int v) const {
   const Value& value = graph.values[v];
   const TensorDesc desc{value.shape, DType::f32, value.layout};
@@ -207,8 +229,8 @@ void Net::Impl::make_step(int n) {
     }
     step.dbottoms.push_back(grad);
   }
-  step.workspace.scratch = buffer_tensor(plan.scratch, needs[n].scratch);
-  step.workspace.saved = buffer_tensor(plan.saved[n], needs[n].saved);
+  step.workspace.scratch = workspace(n, plan.scratch, needs[n].scratch);
+  step.workspace.saved = workspace(n, plan.saved[n], needs[n].saved);
   step.workspace.state = states[n];
   step.workspace.packed = packed[n];
 }
@@ -219,15 +241,18 @@ void Net::Impl::bind() {
   for (int n = static_cast<int>(graph.nodes.size()) - 1; n >= 0; --n) {
     make_step(n);
     const Node& node = graph.nodes[n];
-    for (int p : node.params) {
+    std::vector<int> all_params = node.params;
+    all_params.insert(all_params.end(), node.absorbed_params.begin(), node.absorbed_params.end());
+    for (size_t i = 0; i < all_params.size(); ++i) {
+      const int p = all_params[i];
       Tensor gradient = node.runs_backward ? params[p].gradient : Tensor{};
-      if (gradient) gradient.desc.shape = node.layer->params()[steps[n].dparams_first.size()].shape;
+      if (gradient && i < node.params.size()) gradient.desc.shape = node.layer->params()[i].shape;
       steps[n].dparams_first.push_back(
           {gradient, written[p] ? Write::accumulate : Write::overwrite});
       steps[n].dparams_further.push_back({gradient, Write::accumulate});
       if (gradient) written[p] = 1;
     }
-    graph.nodes[n].layer->bind(steps[n].workspace);
+    if (!node.is_absorbed) node.layer->bind(steps[n].workspace);
   }
 }
 
@@ -239,6 +264,7 @@ void Net::Impl::bind_if_moved() {
 
 void Net::Impl::run_forward(int n) {
   Node& node = graph.nodes[n];
+  if (node.is_absorbed) return;
   Step& step = steps[n];
   if (step.params_version != *params_version && !node.params.empty()) {
     node.layer->params_changed(*ops);
@@ -246,6 +272,44 @@ void Net::Impl::run_forward(int n) {
   }
   if (node.traits.tops_alias_bottom) return;
   node.layer->forward(*ops, step.bottoms, step.tops);
+  if (node.layer->shapes_after_forward()) follow_shapes(n);
+}
+
+/// After a layer whose tops' sizes depend on data: what follows is inferred and planned again in
+/// the memory of the upper bounds.
+void Net::Impl::follow_shapes(int n) {
+  const Shapes actual = *graph.nodes[n].layer->shapes_after_forward();
+  std::vector<uint8_t> changed(graph.values.size(), 0);
+  auto set_shapes = [&](const Node& node, const Shapes& shapes) {
+    for (size_t t = 0; t < node.tops.size(); ++t) {
+      Value& value = graph.values[node.tops[t]];
+      changed[node.tops[t]] = value.shape != shapes[t];
+      value.shape = shapes[t];
+    }
+  };
+  set_shapes(graph.nodes[n], actual);
+  bool any = false;
+  for (int m = n; m < static_cast<int>(graph.nodes.size()); ++m) {
+    Node& node = graph.nodes[m];
+    if (m > n) {
+      Shapes bottoms;
+      bool follows = false;
+      for (int v : node.bottoms) {
+        bottoms.push_back(graph.values[v].shape);
+        follows = follows || changed[v];
+      }
+      if (!follows) continue;
+      try {
+        set_shapes(node, node.layer->infer(bottoms));
+      } catch (const Error& error) {
+        throw error.at(place_of(node.param, options.file));
+      }
+      needs[m] = plan_layer(m);
+      steps[m].params_version = -1;
+    }
+    for (int v : node.tops) any = any || changed[v];
+  }
+  if (any) bind();
 }
 
 void Net::Impl::run_backward(int n) {

@@ -51,7 +51,8 @@ struct Net::Impl {
   std::map<int, Tensor> inputs;  // value -> memory that stays
   std::vector<NetParam> params;
   std::vector<Group> groups;
-  std::vector<Tensor> states, packed;  // per node
+  std::vector<Tensor> states, packed;           // per node
+  std::map<std::pair<int, int>, Tensor> grown;  // (node, buffer): where other shapes need more
   std::vector<std::string> input_names;
   std::vector<NetOutput> outputs;
   std::vector<int> output_values;    // values of outputs
@@ -78,10 +79,13 @@ struct Net::Impl {
   Tensor data(int value) const;
   Tensor gradient(int value) const;
   Tensor buffer_tensor(int buffer, size_t bytes) const;
+  Tensor workspace(int n, int buffer, size_t bytes);
   float total_loss() const;
   void check_fault() const;
   void run_forward(int n);
   void run_backward(int n);
+  Needs plan_layer(int n);
+  void follow_shapes(int n);
   void fill_loss_gradients();
   bool is_parents(const void* data) const;
   int node_named(const std::string& name) const;

@@ -2,6 +2,8 @@
 // step, and the sum of weights (the factor) that they are divided by.
 #pragma once
 
+#include <cmath>
+
 #include "ops/kernel.h"
 
 namespace crema::CREMA_ISA {
@@ -14,6 +16,19 @@ struct BatchNormStored {
     const float inverse = *factor == 0 ? 0.0f : 1.0f / *factor;
     mean[c] = mean_sum[c] * inverse;
     variance[c] = variance_sum[c] * inverse;
+  }
+};
+
+/// What stored statistics and, where given, gamma and beta make of x: scale * x + shift.
+struct BatchNormMap {
+  const float *mean_sum, *variance_sum, *factor, *gamma, *beta;
+  float *scale, *shift;
+  float eps;
+  CREMA_BOTH void operator()(int64_t c) const {
+    const float inverse = *factor == 0 ? 0.0f : 1.0f / *factor;
+    const float a = (gamma ? gamma[c] : 1.0f) / sqrtf(variance_sum[c] * inverse + eps);
+    scale[c] = a;
+    shift[c] = (beta ? beta[c] : 0.0f) - a * mean_sum[c] * inverse;
   }
 };
 
