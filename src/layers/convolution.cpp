@@ -281,8 +281,9 @@ class DeconvolutionLayer : public ConvolutionBase {
     for (size_t i = 0; i < bottom.size(); ++i) {
       const Tensor y = folded(top[i]);
       plan_->backward_data(folded(bottom[i]), weights(), {y, Write::overwrite});
-      if (has_bias())
+      if (has_bias()) {
         run(ops, BiasForward{y.f32(), bias().f32(), y.f32(), channel_axis(y.desc)}, y.count());
+      }
     }
   }
 
