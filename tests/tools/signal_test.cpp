@@ -114,11 +114,12 @@ TEST(TrainSignals, AStopDoesNotWaitForASlowSource) {
 
 TEST(TrainSignals, ASecondInterruptKillsWhatDoesNotHearTheFirst) {
   const TestFolder folder;
-  write_training(folder, std::string(kEndless) + "test_iter: 1 test_interval: 100");
-  write_picture_net(folder, "slow.png 0\na.png 0\n");
+  write_training(folder, std::string(kEndless) + "test_iter: 1 test_interval: 1");
+  write_picture_net(folder, "a.png 0\nslow.png 0\n");
   write_fifo(folder, "slow.png");
   RunOptions options;
-  options.signals = {{"Test net output #0", SIGINT}};
+  // After this test the second iteration waits for its picture: nothing takes the first signal.
+  options.signals = {{"Iteration 1, Testing net (#0)", 0}, {"Test net output #0", SIGINT}};
   options.repeat_last_signal = true;
   const Ended ended = run_crema(folder, {"train", "--solver=solver.prototxt"}, options);
   EXPECT_EQ(ended.status, 128 + SIGINT) << ended.err;
