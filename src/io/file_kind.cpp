@@ -24,8 +24,8 @@ bool contains(std::string_view text, std::string_view word) {
 
 FileKind kind_of_text(std::string_view head) {
   if (head.substr(0, 35) == "version https://git-lfs.github.com/") return FileKind::git_lfs;
-  if (contains(head, "<html") || contains(head, "<!DOCTYPE") || contains(head, "<HTML")) {
-    return FileKind::web_page;
+  if (head.find_first_not_of(" \t\r\n") == head.find('<')) {
+    return head.find('<') == head.npos ? FileKind::text : FileKind::web_page;
   }
   const bool has_fields = contains(head, "layer") || contains(head, "lr_policy");
   return has_fields && contains(head, ":") ? FileKind::prototxt : FileKind::text;
@@ -35,7 +35,7 @@ FileKind kind_of_text(std::string_view head) {
 FileKind kind_of_fields(std::string_view head) {
   WireReader reader(head);
   bool has_number_first = false;
-  while (const auto field = reader.next()) {
+  while (const auto field = reader.peek()) {
     const bool is_bytes = field->type == WireType::bytes;
     switch (field->number) {
       case 1:

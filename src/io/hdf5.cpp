@@ -1,4 +1,5 @@
-// The HDF5 C library behind one mutex, with its handles closed on every path.
+// The HDF5 C library behind one mutex, with its handles closed on every path. A file is made in
+// memory and written by us: the library cannot close a file on a full disk and crashes at exit.
 #include "io/hdf5.h"
 
 #include <hdf5.h>
@@ -6,17 +7,20 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "io/file_kind.h"
+#include "io/wire.h"
 
 namespace crema {
 namespace {
 
 static_assert(sizeof(hid_t) == sizeof(int64_t));
 
-constexpr int kMaxDepth = 32;  // of nested groups: links may form a circle
+constexpr size_t kMemoryStep = 1 << 20;  // by which a file in memory grows
+constexpr int kMaxDepth = 32;            // of nested groups: links may form a circle
 
 // Held during every call of the library; the first one turns its error printing off.
 class Lock {
@@ -140,6 +144,18 @@ std::vector<std::string> list_all(const Hdf5File& file, int64_t id, const std::s
   return names;
 }
 
+// Writes the bytes of a file that lives in memory.
+void write_image(hid_t file, const std::string& path) {
+  check(H5Fflush(file, H5F_SCOPE_LOCAL), path);
+  void* memory = nullptr;  // points to the address of the file's bytes
+  check(H5Fget_vfd_handle(file, H5P_DEFAULT, &memory), path);
+  const ssize_t size = H5Fget_file_image(file, nullptr, 0);
+  check(size, path);
+  WireWriter out(path);
+  out.raw(*static_cast<char**>(memory), static_cast<size_t>(size));
+  out.close();
+}
+
 }  // namespace
 
 bool is_hdf5(const std::string& path) {
@@ -152,8 +168,9 @@ Hdf5File Hdf5File::open(const std::string& path) {
   if (!exists(path)) fail(path, ": ", errno_text());
   require(!is_directory(path), path, ": is a directory, an HDF5 file is needed");
   if (H5Fis_hdf5(path.c_str()) <= 0) {
-    const std::string head = read_file(path).substr(0, 1 << 16);
-    fail(path, ": is ", describe(kind_of_bytes(head)), ", an HDF5 file is needed");
+    const MappedFile file(path);
+    fail(path, ": is ", describe(kind_of_bytes(file.bytes().substr(0, 1 << 16))),
+         ", an HDF5 file is needed");
   }
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
 #if H5_VERSION_GE(1, 10, 7)
@@ -161,23 +178,25 @@ Hdf5File Hdf5File::open(const std::string& path) {
 #endif
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   if (id < 0) fail(path, ": cannot be read as HDF5: ", reason());
-  return {path, id};
+  return {path, id, false};
 }
 
 Hdf5File Hdf5File::create(const std::string& path) {
   const Lock lock;
-  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fapl_core(access, kMemoryStep, false);
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   if (id < 0) fail(path, ": ", reason());
-  return {path, id};
+  return {path, id, true};
 }
 
-Hdf5File::Hdf5File(Hdf5File&& other) noexcept : path_(std::move(other.path_)), id_(other.id_) {
-  other.id_ = -1;
-}
+Hdf5File::Hdf5File(Hdf5File&& other) noexcept
+    : path_(std::move(other.path_)), id_(std::exchange(other.id_, -1)), is_new_(other.is_new_) {}
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(id_, other.id_);
+  std::swap(is_new_, other.is_new_);
   return *this;
 }
 
@@ -188,9 +207,8 @@ Hdf5File::~Hdf5File() {
 
 void Hdf5File::close() {
   const Lock lock;
-  check(H5Fflush(id_, H5F_SCOPE_LOCAL), path_);
-  check(H5Fclose(id_), path_);
-  id_ = -1;
+  if (is_new_) write_image(id_, path_);
+  check(H5Fclose(std::exchange(id_, -1)), path_);
 }
 
 bool Hdf5File::has(const std::string& name) const {

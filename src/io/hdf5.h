@@ -20,14 +20,16 @@ class Hdf5File {
  public:
   /// Opens for reading, without a lock.
   static Hdf5File open(const std::string& path);
-  /// Creates or empties path. Use it inside write_atomically where an old file must survive.
+  /// A new file, held in memory until close() writes it to path. Use it inside write_atomically
+  /// where an old file must survive.
   static Hdf5File create(const std::string& path);
 
   Hdf5File(Hdf5File&& other) noexcept;
   Hdf5File& operator=(Hdf5File&& other) noexcept;
-  /// Closes and drops errors: call close() on a file that was written.
+  /// Drops a new file that was not closed.
   ~Hdf5File();
-  /// Flushes and closes; throws when something could not be written.
+  /// Writes a new file to its path and closes it. Throws Error, the system's reason alone (as
+  /// write_atomically needs it), when it cannot.
   void close();
 
   const std::string& path() const { return path_; }
@@ -63,11 +65,13 @@ class Hdf5File {
   void make_group(const std::string& name);
 
  private:
-  Hdf5File(const std::string& path, int64_t id) : path_(path), id_(id) {}
+  Hdf5File(const std::string& path, int64_t id, bool is_new)
+      : path_(path), id_(id), is_new_(is_new) {}
   void write_any(const std::string& name, const Shape& shape, int64_t type, const void* values);
 
   std::string path_;
   int64_t id_;  // HDF5's handle; negative when closed
+  bool is_new_;
 };
 
 }  // namespace crema

@@ -4,8 +4,6 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "io/file_kind.h"
@@ -75,12 +73,10 @@ void require_text(const std::string& text, const std::string& name) {
   if (text.compare(0, 2, "\xff\xfe") == 0 || text.compare(0, 2, "\xfe\xff") == 0) {
     fail(name, ": is UTF-16 text: save it as UTF-8");
   }
-  auto is_control = [](char c) {
-    return static_cast<unsigned char>(c) < 32 && c != '\t' && c != '\n' && c != '\r' && c != '\f' &&
-           c != '\v';
-  };
-  if (std::none_of(text.begin(), text.end(), is_control)) return;
-  fail(name, ": is ", describe(kind_of_bytes(text)), ", a text file (prototxt) is needed");
+  const FileKind kind = kind_of_bytes(text);
+  const bool is_text =
+      kind == FileKind::text || kind == FileKind::prototxt || kind == FileKind::empty;
+  require(is_text, name, ": is ", describe(kind), ", a text file (prototxt) is needed");
 }
 
 template <class Proto>

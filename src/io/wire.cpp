@@ -54,12 +54,24 @@ uint64_t WireReader::varint() {
   fail("is damaged: no number at byte ", at_);
 }
 
+WireField WireReader::tag() {
+  const size_t from = at_;
+  const uint64_t tag = varint();
+  const uint64_t type = tag & 7;
+  require(tag >> 3 != 0 && tag >> 3 < (1u << 29) && type != 3 && type != 4 && type < 6,
+          "is damaged: no field at byte ", from);
+  return {static_cast<int>(tag >> 3), static_cast<WireType>(type), 0, {}, {}};
+}
+
+std::optional<WireField> WireReader::peek() const {
+  if (at_ == message_.size()) return std::nullopt;
+  return WireReader(message_.substr(at_)).tag();
+}
+
 std::optional<WireField> WireReader::next() {
   if (at_ == message_.size()) return std::nullopt;
   const size_t from = at_;
-  const uint64_t tag = varint();
-  WireField field{static_cast<int>(tag >> 3), static_cast<WireType>(tag & 7), 0, {}, {}};
-  require(tag >> 3 != 0 && tag >> 3 < (1u << 29), "is damaged: no field at byte ", from);
+  WireField field = tag();
   size_t begin = at_;
   switch (field.type) {
     case WireType::varint:

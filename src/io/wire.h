@@ -29,8 +29,11 @@ class WireReader {
 
   /// The next field; nothing at the end. Throws Error ("is truncated: ...", "is damaged: ...").
   std::optional<WireField> next();
+  /// Number and type of the next field alone, whether or not its content is there.
+  std::optional<WireField> peek() const;
 
  private:
+  WireField tag();
   uint64_t varint();
   void require_bytes(uint64_t count) const;
 

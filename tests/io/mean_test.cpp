@@ -27,6 +27,9 @@ TEST(Mean, WithAShapeInsteadOfSizes) {
   const TempDir dir;
   write_file(dir / "m", to_proto({{2, 1, 1}, {8, 9}, {}}).SerializeAsString());
   EXPECT_EQ(read_mean(dir / "m").data, (std::vector<float>{8, 9}));
+  const HostBlob large{{3, 100, 100}, std::vector<float>(30000, 0.5f), {}};
+  write_file(dir / "m", to_proto(large).SerializeAsString());
+  EXPECT_EQ(read_mean(dir / "m").data, large.data);
 }
 
 TEST(Mean, FilesThatAreNone) {

@@ -202,6 +202,11 @@ TEST(Prototxt, FilesThatAreNoText) {
   write_file(dir / "zeros", std::string(100, '\0'));
   EXPECT_EQ(refusal(dir / "zeros"),
             dir / "zeros" + ": is binary data of no known kind, a text file (prototxt) is needed");
+  write_file(dir / "lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 5\n");
+  EXPECT_EQ(refusal(dir / "lfs"),
+            dir / "lfs" +
+                ": is a git-lfs pointer (fetch the file itself: git lfs pull), a text "
+                "file (prototxt) is needed");
   write_file(dir / "empty", "");
   EXPECT_EQ(refusal(dir / "empty"), dir / "empty" + ": is empty, a text with the net is needed");
 }

@@ -200,6 +200,18 @@ TEST(Weights, NumbersThatAForkReusedAreNeverReadAsOurs) {
   EXPECT_EQ(read_weights(dir / "w").layers[0].name, "fc");
 }
 
+TEST(Weights, InputFieldsAreNoLayers) {
+  const TempDir dir;
+  NetParameter net;
+  net.add_input("data");
+  for (int dim : {1, 3, 4, 4}) net.add_input_dim(dim);
+  net.add_layer()->set_name("fc");
+  write_file(dir / "w", net.SerializeAsString());
+  const WeightsFile file = read_weights(dir / "w");
+  ASSERT_EQ(file.layers.size(), 1u);
+  EXPECT_EQ(file.layers[0].name, "fc");
+}
+
 TEST(Weights, ValuesThatDoNotFillTheShapeAreRefused) {
   const TempDir dir;
   NetParameter net;
