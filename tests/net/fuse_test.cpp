@@ -16,6 +16,8 @@ struct Row {
   std::string absorbed{};  // names, in order
 };
 
+std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+
 const char kConv[] =
     "layer { name: 'conv' type: 'Convolution' bottom: 'x' top: 'c' convolution_param { num_output: "
     "4 "
@@ -82,7 +84,8 @@ const std::vector<Row> kRows = {
      .absorbed = ""},
     {.name = "scale_by_a_blob",
      .text = std::string(kConv) + kBatchNorm +
-             "layer { name: 'scale' type: 'Scale' bottom: 'b' bottom: 'c' top: 's' }",
+             "layer { name: 'scale' type: 'Scale' bottom: 'b' bottom: 'c' top: 's' scale_param { "
+             "axis: 0 } }",
      .absorbed = ""},
     {.name = "relu_before_batch_norm",
      .text = kConv + relu("c", "c") + kBatchNorm,
