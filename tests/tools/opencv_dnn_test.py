@@ -48,21 +48,21 @@ def main():
         prob = 'layer { name: "prob" type: "Softmax" bottom: "ip" top: "prob" }\n'
         open('train.prototxt', 'w').write(SOURCE + BODY + loss)
         open('deploy.prototxt', 'w').write(INPUT + BODY + prob)
-        open('solver.prototxt', 'w').write('net: "train.prototxt" base_lr: 0.01 lr_policy: "fixed" momentum: 0.9 '
-                                           'max_iter: 20 snapshot_prefix: "s" random_seed: 3\n')
+        open('solver.prototxt', 'w').write('net: "train.prototxt" base_lr: 0.001 lr_policy: "fixed" momentum: 0.9 '
+                                           'max_iter: 5 snapshot_prefix: "s" random_seed: 3\n')
         subprocess.run([crema, 'train', '--cpu', '--solver=solver.prototxt'], check=True, stderr=subprocess.DEVNULL)
         picture = numpy.random.RandomState(1).randn(1, 3, 16, 15).astype('f4')
         with h5py.File('in.h5', 'w') as file:
             file['inputs/data'] = picture
-        subprocess.run([crema, 'run', '--cpu', '--model=deploy.prototxt', '--weights=s_iter_20.caffemodel',
+        subprocess.run([crema, 'run', '--cpu', '--model=deploy.prototxt', '--weights=s_iter_5.caffemodel',
                         '--input=in.h5', '--output=out.h5'], check=True, stderr=subprocess.DEVNULL)
         with h5py.File('out.h5', 'r') as file:
             ours = file['outputs/prob'][()]
-        peer = cv2.dnn.readNetFromCaffe('deploy.prototxt', 's_iter_20.caffemodel')
+        peer = cv2.dnn.readNetFromCaffe('deploy.prototxt', 's_iter_5.caffemodel')
         peer.setInput(picture)
         difference = float(numpy.abs(peer.forward().reshape(ours.shape) - ours).max())
-    print('largest difference of a probability: %.2g' % difference)
-    return difference > 1e-5
+    print('probabilities %s, largest difference %.2g' % (ours.ravel().round(3), difference))
+    return difference > 1e-5 or ours.max() > 0.9  # a sure answer would compare nothing
 
 
 if __name__ == '__main__':
