@@ -15,25 +15,40 @@ int checked_batch_size(const char* message, uint32_t batch_size) {
   return static_cast<int>(batch_size);
 }
 
+/// transform_param, with what older files say in the data layer's own fields.
+/// BVLC: reads those from V1 layers only.
+template <class Param>
+TransformationParameter transform_of(const LayerParameter& layer, const Param& old) {
+  TransformationParameter transform = layer.transform_param();
+  if (old.has_scale() && !transform.has_scale()) transform.set_scale(old.scale());
+  if (old.has_mirror() && !transform.has_mirror()) transform.set_mirror(old.mirror());
+  if (old.has_crop_size() && !transform.has_crop_size()) transform.set_crop_size(old.crop_size());
+  const bool has_mean = transform.has_mean_file() || transform.mean_value_size() > 0;
+  if (old.has_mean_file() && !has_mean) transform.set_mean_file(old.mean_file());
+  return transform;
+}
+
 }  // namespace
 
 std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& context) {
   if (layer.type() == "HDF5Data") return std::make_unique<Hdf5Feed>(layer, context);
-  const LoaderOptions options{.phase = context.phase,
-                              .key = mix_key(context.seed, hash_name(context.layer_name.c_str())),
-                              .tops = layer.top_size(),
-                              .rank = context.rank,
-                              .ranks = context.ranks,
-                              .transform = layer.transform_param()};
+  LoaderOptions options{.phase = context.phase,
+                        .key = mix_key(context.seed, hash_name(context.layer_name.c_str())),
+                        .tops = layer.top_size(),
+                        .rank = context.rank,
+                        .ranks = context.ranks,
+                        .transform = {}};
   PrefetchFeed::Options pipeline;
   pipeline.prefetch = static_cast<int>(layer.data_param().prefetch());
   if (layer.type() == "Data") {
     const DataParameter& param = layer.data_param();
+    options.transform = transform_of(layer, param);
     pipeline.batch_size = checked_batch_size("data_param", param.batch_size());
     return std::make_unique<PrefetchFeed>(make_database_loader(param, options), pipeline);
   }
   if (layer.type() == "ImageData") {
     const ImageDataParameter& param = layer.image_data_param();
+    options.transform = transform_of(layer, param);
     pipeline.batch_size = checked_batch_size("image_data_param", param.batch_size());
     return std::make_unique<PrefetchFeed>(make_list_loader(param, options), pipeline);
   }

@@ -108,6 +108,17 @@ TEST(DataFeed, ForcesColourAndGray) {
             (Shape{1, 1, 4, 4}));
 }
 
+TEST(DataFeed, TakesOldTransformFieldsWhereNewOnesAreMissing) {
+  const TempFolder folder;
+  write_database(folder / "db", {{"a", ramp_datum(1, 3, 3, 0)}});
+  const auto values = [&](const std::string& old, const std::string& transform) {
+    return next_batch(*open(data_layer(folder / "db", 1, old, transform)))[0];
+  };
+  EXPECT_EQ(values("crop_size: 1 scale: 2", ""), std::vector<float>{8});
+  EXPECT_EQ(values("crop_size: 1 scale: 2", "scale: 3"), std::vector<float>{12});
+  EXPECT_EQ(values("crop_size: 3", "crop_size: 1"), std::vector<float>{4});
+}
+
 struct BadRecord {
   const char* name;
   std::string value;
