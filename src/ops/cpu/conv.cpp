@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/cpu/conv_direct.h"
+#include "ops/cpu/conv_nchw.h"
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/parallel.h"
 
@@ -315,14 +316,16 @@ Layout CpuOps::preferred(const ConvDesc& desc) const {
 
 std::unique_ptr<ConvPlan> CpuOps::plan(const ConvDesc& desc) {
   if (const auto reason = why_not(desc)) fail(*reason);
-  if (desc.pad.axes <= 3) {
-    try {
-      return std::make_unique<DnnlConvPlan>(*this, desc);
-    } catch (const dnnl::error&) {
-      return make_direct_conv(isa_, desc);
-    }
+  if (desc.pad.axes > 3) return make_direct_conv(isa_, desc);
+  ConvDesc nhwc = desc;
+  nhwc.x.layout = nhwc.y.layout = Layout::nhwc;
+  try {
+    auto plan = std::make_unique<DnnlConvPlan>(*this, nhwc);
+    if (nhwc == desc) return plan;
+    return make_nchw_conv(*this, desc, std::move(plan));
+  } catch (const dnnl::error&) {
+    return make_direct_conv(isa_, desc);
   }
-  return make_direct_conv(isa_, desc);
 }
 
 }  // namespace crema

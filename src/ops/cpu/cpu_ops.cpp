@@ -26,7 +26,7 @@ void clear(char* memory, size_t bytes) {
 
 std::shared_ptr<Ops> make_cpu_ops() { return std::make_shared<CpuOps>(); }
 
-CpuOps::CpuOps(const Isa& isa) : isa_(isa) {
+CpuOps::CpuOps(const Isa& isa) : isa_(isa), gemm_(isa) {
   for (int i = 0; i < isa.kernel_count; ++i) kernels_.emplace(isa.kernels[i].name, &isa.kernels[i]);
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ops/cpu/dnnl_util.h"
+#include "ops/cpu/gemm.h"
 #include "ops/cpu/isa/isa.h"
 #include "ops/ops.h"
 
@@ -47,11 +48,13 @@ class CpuOps : public Ops {
 
   const Isa& isa() const { return isa_; }
   const DnnlContext& dnnl() const { return dnnl_; }
+  const Gemm& matrix_product() const { return gemm_; }
 
  private:
   const KernelEntry& kernel(std::string_view name);
 
   const Isa& isa_;
+  Gemm gemm_;
   DnnlContext dnnl_;
   StepScalars step_;
   Fault fault_;

@@ -1,4 +1,4 @@
-// Inner product: matrix products with the bias and the activation in one pass behind.
+// Inner product: matrix products, the bias and the activation in the same pass.
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/parallel.h"
 
@@ -12,18 +12,20 @@ class GemmLinearPlan : public LinearPlan {
   void weights_changed(CTensor) override {}
 
   void forward(CTensor x, CTensor w, CTensor b, Tensor y) override {
-    ops_.gemm(false, !desc_.transposed, 1.0f, matrix(x, desc_.m, desc_.k), weights(w),
-              matrix(y, desc_.m, desc_.n), Write::overwrite);
-    if (desc_.bias) {
-      const int64_t n = desc_.n;
-      parallel_ranges(desc_.m, desc_.m * n, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) ops_.isa().add(b.f32(), y.f32() + i * n, n);
-      });
-    }
-    if (desc_.act.kind != ActKind::none) {
-      unary_loop(ops_.isa(), unary_of(desc_.act), unary_args_of(desc_.act), y.f32(), y.f32(),
-                 desc_.m * desc_.n);
-    }
+    const MatrixView w_transposed =
+        desc_.transposed ? MatrixView{w.f32(), desc_.n, 1} : MatrixView{w.f32(), 1, desc_.k};
+    ops_.matrix_product().run({.a = {x.f32(), desc_.k, 1},
+                               .b = w_transposed,
+                               .c = y.f32(),
+                               .c_row_stride = desc_.n,
+                               .c_col_stride = 1,
+                               .m = desc_.m,
+                               .n = desc_.n,
+                               .k = desc_.k,
+                               .alpha = 1.0f,
+                               .col_bias = desc_.bias ? b.f32() : nullptr,
+                               .act = desc_.act.kind,
+                               .slope = desc_.act.slope});
   }
 
   void backward_data(CTensor dy, CTensor w, Grad dx) override {

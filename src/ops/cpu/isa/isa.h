@@ -115,6 +115,34 @@ struct LrnArgs {
   float *ratio, *shrink;  // within: from one backward pass to the other
 };
 
+/// Element (i, j) lies at data + i * row_stride + j * col_stride.
+struct MatrixView {
+  const float* data;
+  int64_t row_stride, col_stride;
+};
+
+/// c [m, n] = act(alpha * a [m, k] * b [k, n] + biases), or added to what c holds.
+struct GemmArgs {
+  MatrixView a, b;
+  float* c = nullptr;
+  int64_t c_row_stride = 0, c_col_stride = 1;
+  int64_t m = 0, n = 0, k = 0;
+  float alpha = 1;
+  bool accumulate = false;
+  bool packs_a = false;             // worth it where n is long
+  const float* row_bias = nullptr;  // [m], or null
+  const float* col_bias = nullptr;  // [n], or null
+  ActKind act = ActKind::none;
+  float slope = 0;
+};
+/// What one thread does: borders are multiples of gemm_rows and gemm_cols; buffer has
+/// kGemmPackedB + kGemmPackedA floats.
+struct GemmPart {
+  int64_t row_begin, row_end, col_begin, col_end;
+  float* buffer;
+};
+constexpr int64_t kGemmPackedB = 262144, kGemmPackedA = 32768;
+
 struct Isa {
   const char* name;
   const KernelEntry* kernels;
@@ -130,6 +158,11 @@ struct Isa {
   void (*transpose)(const TransposeArgs&);
   /// For columns [begin, end).
   void (*column_sums)(const ColumnSums&, int64_t begin, int64_t end);
+
+  void (*gemm)(const GemmArgs&, const GemmPart&);
+  /// For few columns of b, where a and b lie along k in one piece: rows [begin, end).
+  void (*gemm_dots)(const GemmArgs&, int64_t begin, int64_t end);
+  int gemm_rows, gemm_cols;  // of a micro-tile
 
   /// nhwc: positions of y (forward) or x (backward) counted through the batch; nchw: planes.
   void (*pool_forward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);

@@ -16,6 +16,9 @@ void update(const UpdateRule& rule, const UpdateArgs& args, int64_t begin, int64
 void add(const float* src, float* dst, int64_t n);
 void transpose(const TransposeArgs& args);
 void column_sums(const ColumnSums& args, int64_t begin, int64_t end);
+void gemm(const GemmArgs& g, const GemmPart& part);
+void gemm_dots(const GemmArgs& g, int64_t begin, int64_t end);
+extern const int kGemmRows, kGemmCols;
 void pool_forward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_forward_nchw(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_backward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
