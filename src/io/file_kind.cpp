@@ -41,6 +41,7 @@ FileKind kind_of_fields(std::string_view head) {
       case 1:
         if (is_bytes) return FileKind::weights;
         has_number_first = true;
+        reader.next();
         break;
       case 2:
       case 3:
