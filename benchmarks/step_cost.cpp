@@ -63,40 +63,38 @@ double uses_of_weights(const Net& net, const LayerParameter& layer) {
   return static_cast<double>(shape.count()) / static_cast<double>(shape[1]) * layer.bottom_size();
 }
 
-void add_operations(const Net& net, const LayerParameter& layer, const Sizes& sizes,
-                    StepCost& cost) {
-  const double operations = 2 * sizes.weights * uses_of_weights(net, layer);
-  cost.forward_operations += operations;
-  const int directions = 1 + (sizes.wanted_params > 0) + (sizes.wanted_bottoms > 0);
-  cost.training_operations += operations * directions;
-}
+}  // namespace
 
-void add_bytes(const LayerParameter& layer, const Sizes& sizes, StepCost& cost) {
-  if (part_of_neighbour().count(layer.type()) != 0) return;
-  const double forward = sizes.bottoms + sizes.tops + sizes.params;
-  const bool runs_backward = sizes.wanted_bottoms + sizes.wanted_params > 0;
-  double backward = 0;
-  if (runs_backward) {
+LayerCost count_layer(const Net& net, const LayerParameter& layer) {
+  LayerCost cost;
+  const Sizes sizes = sizes_of(net, layer);
+  cost.forward_operations = 2 * sizes.weights * uses_of_weights(net, layer);
+  const int gradients = (sizes.wanted_params > 0) + (sizes.wanted_bottoms > 0);
+  cost.backward_operations = cost.forward_operations * gradients;
+  if (part_of_neighbour().count(layer.type()) != 0) return cost;
+  double forward = sizes.bottoms + sizes.tops + sizes.params, backward = 0;
+  if (gradients > 0) {
     backward = sizes.tops + sizes.wanted_bottoms + sizes.params + sizes.wanted_params;
     if (!backward_is_linear(layer)) backward += sizes.bottoms;
   }
-  double training = forward + backward;
-  if (layer.type() == "BatchNorm") {
-    training += 2 * sizes.bottoms + sizes.tops;  // statistics first, then what they are for
-    cost.norm_bytes += kBytes * training;
+  if (layer.type() == "BatchNorm" && gradients > 0) {
+    forward += sizes.bottoms;  // statistics first, then what they are for
+    backward += sizes.bottoms + sizes.tops;
   }
-  cost.forward_bytes += kBytes * forward;
-  cost.training_bytes += kBytes * training;
+  cost.forward_bytes = kBytes * forward;
+  cost.backward_bytes = kBytes * backward;
+  return cost;
 }
-
-}  // namespace
 
 StepCost count_cost(const Net& net, const NetParameter& param) {
   StepCost cost;
   for (const LayerParameter& layer : param.layer()) {
-    const Sizes sizes = sizes_of(net, layer);
-    add_operations(net, layer, sizes, cost);
-    add_bytes(layer, sizes, cost);
+    const LayerCost one = count_layer(net, layer);
+    cost.forward_operations += one.forward_operations;
+    cost.training_operations += one.forward_operations + one.backward_operations;
+    cost.forward_bytes += one.forward_bytes;
+    cost.training_bytes += one.forward_bytes + one.backward_bytes;
+    if (layer.type() == "BatchNorm") cost.norm_bytes += one.forward_bytes + one.backward_bytes;
   }
   for (const NetParam& p : net.params()) {
     if (p.needs_gradient) cost.update_bytes += 5 * kBytes * static_cast<double>(p.value.count());

@@ -7,6 +7,12 @@
 
 namespace crema {
 
+/// One layer's share of it. backward_operations: of the gradients that are wanted.
+struct LayerCost {
+  double forward_operations = 0, backward_operations = 0;
+  double forward_bytes = 0, backward_bytes = 0;  // of training
+};
+
 struct StepCost {
   /// Multiplications and additions of convolutions and inner products, done directly. training:
   /// forward, weight gradient and data gradient, each where it is wanted.
@@ -22,6 +28,8 @@ struct StepCost {
   /// Reading the weights and writing them in the plans' order, once per update.
   double packing_bytes = 0;
 };
+
+LayerCost count_layer(const Net& net, const LayerParameter& layer);
 
 /// param: the upgraded and filtered net that `net` was built from.
 StepCost count_cost(const Net& net, const NetParameter& param);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "io/prototxt.h"
 #include "io/weights.h"
+#include "layer_table.h"
 #include "net/filter.h"
 #include "net/net.h"
 #include "net/upgrade.h"
@@ -34,6 +35,7 @@ DEFINE_double(seconds, 2, "Time of one measurement");
 DEFINE_string(clock, "wall", "wall, or cpu: processor time of all threads, for one thread");
 DEFINE_bool(wait, false, "Measure once for each line of standard input");
 DEFINE_string(save_weights, "", "Write the net's weights to this .caffemodel, for another program");
+DEFINE_bool(layers, false, "Print a line per layer and direction, the longest first");
 DEFINE_bool(rates, false, "Measure matrix products and copies instead of a net");
 DEFINE_string(fuse, "on", "on or off");
 DEFINE_string(layout, "auto", "auto or nchw");
@@ -285,6 +287,7 @@ void measure_net(const std::shared_ptr<Ops>& ops) {
   }
   StepTimer timer(net);
   for (int i = 0; i < 2; ++i) timer.step();
+  if (FLAGS_layers) return print_layer_table(net, param, std::max(3, FLAGS_iterations), now);
   measure_as_asked([&] {
     timer.clear();
     repeat([&] { timer.step(); });

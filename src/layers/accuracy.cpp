@@ -25,7 +25,7 @@ class AccuracyLayer : public Layer {
     require(p.top_k() >= 1, "top_k: must be at least 1");
     require(p.top_k() <= classes_, "top_k: ", p.top_k(), " must not exceed the ", classes_,
             " classes of ", bottom_text(param_, 0));
-    per_sample_ = axis == 0 ? outer_ * inner_ : outer_ * inner_ / bottom[0][0];
+    per_sample_ = labels_per_sample(bottom[0], axis);
     Shapes top{Shape{}};
     if (param_.top_size() > 1) top.push_back(Shape{classes_});
     return top;

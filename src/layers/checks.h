@@ -13,13 +13,14 @@ inline std::string bottom_text(const LayerParameter& param, int index) {
   return str("bottom \"", index < param.bottom_size() ? param.bottom(index) : "?", '"');
 }
 
-/// A shape as a file gives it. Throws Error unless every size is at least 1.
+/// A shape as a file gives it. Throws Error unless every size is at least 1 and all are countable.
 inline Shape shape_of(const BlobShape& proto) {
   Shape shape;
   for (int64_t dim : proto.dim()) {
     require(dim >= 1, "shape: every dim must be at least 1, not ", dim);
     shape.push_back(dim);
   }
+  require_countable("shape", shape);
   return shape;
 }
 
@@ -37,6 +38,11 @@ inline void refuse_gradient(const LayerParameter& param, const PlanContext& cont
   const auto place = static_cast<size_t>(index);
   require(place >= context.need_dx.size() || !context.need_dx[place], bottom_text(param, index),
           " takes no gradient, but what makes it learns: propagate_down: false for it stops that");
+}
+
+/// How many labels one sample has: the positions of all axes but the first and the class axis.
+inline int64_t labels_per_sample(const Shape& scores, int axis) {
+  return axis == 0 ? scores.count(1) : scores.count(1, axis) * scores.count(axis + 1);
 }
 
 /// The sentence for a label out of range; per_sample: labels that belong to one sample.

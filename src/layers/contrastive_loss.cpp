@@ -3,6 +3,8 @@
 // 1e-4.
 #include "ops/kernels/contrastive_loss.h"
 
+#include <algorithm>
+
 #include "layers/checks.h"
 
 namespace crema {
@@ -52,7 +54,7 @@ class ContrastiveLossLayer : public Layer {
                              .similar = bottom[2].f32(),
                              .loss = top[0].f32(),
                              .margin = p.margin(),
-                             .scale = 0.5f / static_cast<float>(samples_),
+                             .scale = 0.5f / static_cast<float>(std::max<int64_t>(1, samples_)),
                              .legacy = p.legacy_version()},
              1, samples_);
   }
@@ -71,7 +73,7 @@ class ContrastiveLossLayer : public Layer {
                               .dx = dx.t.f32(),
                               .cols = Divider(values_),
                               .margin = p.margin(),
-                              .scale = 1 / static_cast<float>(samples_),
+                              .scale = 1 / static_cast<float>(std::max<int64_t>(1, samples_)),
                               .legacy = p.legacy_version(),
                               .accumulate = dx.how == Write::accumulate},
           dx.t.count());

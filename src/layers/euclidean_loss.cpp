@@ -2,6 +2,8 @@
 // both bottoms.
 #include "ops/kernels/euclidean_loss.h"
 
+#include <algorithm>
+
 #include "layers/checks.h"
 
 namespace crema {
@@ -19,7 +21,7 @@ class EuclideanLossLayer : public Layer {
     require(a[0] == b[0] && a.count() == b.count(), bottom_text(param_, 1), " of shape ", b,
             " must have as many samples and values as ", bottom_text(param_, 0), ", ", a);
     are_alike_ = a == b;
-    samples_ = static_cast<float>(a[0]);
+    samples_ = static_cast<float>(std::max<int64_t>(1, a[0]));
     return {Shape{}};
   }
 

@@ -1,5 +1,7 @@
 // HingeLoss: loss = sum over samples and classes of max(0, 1 - t * x) / N (L1) or of its square
 // (L2), t = 1 for the label and -1 for the other classes.
+#include <algorithm>
+
 #include "layers/checks.h"
 #include "ops/kernels/label_loss.h"
 
@@ -67,7 +69,7 @@ class HingeLossLayer : public Layer {
 
  private:
   bool is_squared() const { return param_.hinge_loss_param().norm() == HingeLossParameter::L2; }
-  float scale() const { return 1 / static_cast<float>(samples_); }
+  float scale() const { return 1 / static_cast<float>(std::max<int64_t>(1, samples_)); }
 
   int64_t samples_ = 1, classes_ = 1;
 };

@@ -28,7 +28,7 @@ class InfogainLossLayer : public Layer {
     inner_ = bottom[0].count(axis_ + 1);
     classes_ = bottom[0][axis_];
     require_labels(param_, 1, bottom[1], outer_, inner_);
-    per_sample_ = axis_ == 0 ? outer_ * inner_ : outer_ * inner_ / bottom[0][0];
+    per_sample_ = labels_per_sample(bottom[0], axis_);
     divisor_rule_.set_positions(outer_, inner_);
     check_matrix(bottom);
     Shapes top{Shape{}};

@@ -1,5 +1,7 @@
 // MultinomialLogisticLoss: loss = -sum log(max(p[label], 1e-20)) / N; the bottom holds
 // probabilities.
+#include <algorithm>
+
 #include "layers/checks.h"
 #include "ops/kernels/label_loss.h"
 #include "ops/kernels/softmax_loss.h"
@@ -38,7 +40,7 @@ class MultinomialLogisticLossLayer : public Layer {
   void bind(const Workspace& workspace) override { divisor_ = f32_of(workspace.scratch, {}); }
 
   void forward(Ops& ops, CTensors bottom, Tensors top) override {
-    ops.fill(static_cast<float>(samples_), divisor_);
+    ops.fill(static_cast<float>(std::max<int64_t>(1, samples_)), divisor_);
     run_rows(ops,
              LabelLogLoss{.p = bottom[0].f32(),
                           .labels = bottom[1].f32(),
@@ -63,7 +65,7 @@ class MultinomialLogisticLossLayer : public Layer {
                          .dloss = args.dtop[0].f32(),
                          .dx = dx.t.f32(),
                          .classes = Divider(classes_),
-                         .scale = 1 / static_cast<float>(samples_),
+                         .scale = 1 / static_cast<float>(std::max<int64_t>(1, samples_)),
                          .smallest = kSmallest,
                          .accumulate = dx.how == Write::accumulate},
         dx.t.count());

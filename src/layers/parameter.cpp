@@ -11,7 +11,6 @@ class ParameterLayer : public Layer {
 
   Shapes infer(const Shapes&) override {
     const Shape shape = shape_of(param_.parameter_param().shape());
-    require_countable("shape", shape);
     params_.resize(1);
     declare(params_[0], shape, constant_filler(0));
     return {shape};

@@ -26,6 +26,7 @@ void RecurrentLayer::read_sizes(const Shapes& bottom) {
   require(steps_ == 0 || steps_ == bottom[0][0],
           "the number of time steps is fixed at set-up: ", steps_, ", not ", bottom[0][0]);
   has_static_ = static_cast<int>(bottom.size()) > arity().min_bottoms;
+  require(bottom[0].count() > 0, bottom_text(param_, 0), " of shape ", bottom[0], " is empty");
   hidden_ = require_outputs(param_.recurrent_param().has_num_output(),
                             param_.recurrent_param().num_output());
   steps_ = bottom[0][0];

@@ -42,11 +42,11 @@ namespace CREMA_ISA {
 
 /// Quotient and remainder by a number fixed at set-up, without a division; for 0 <= i < 2^31 and 1
 /// <= divisor < 2^31 (Granlund and Montgomery, "Division by invariant integers using
-/// multiplication", PLDI 1994).
+/// multiplication", PLDI 1994). 0 is taken as 1: an empty blob has no index to divide.
 class Divider {
  public:
   Divider() = default;
-  explicit Divider(int64_t divisor) : divisor_(static_cast<uint32_t>(divisor)) {
+  explicit Divider(int64_t divisor) : divisor_(divisor > 0 ? static_cast<uint32_t>(divisor) : 1) {
     while ((uint64_t{1} << shift_) < divisor_) ++shift_;
     multiplier_ = static_cast<uint32_t>(
         ((uint64_t{1} << 32) * ((uint64_t{1} << shift_) - divisor_)) / divisor_ + 1);

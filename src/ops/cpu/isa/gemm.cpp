@@ -18,6 +18,8 @@ constexpr int kWidth = 8, kRows = 6;
 constexpr int kWidth = 4, kRows = 6;
 #endif
 constexpr int kCols = 2 * kWidth;
+constexpr int64_t kShallow = 64;
+constexpr int64_t kLine = 16;  // floats of a cache line
 // A strip of b (kDepth x kCols) and a strip of a stay in the first cache, a block of b and one of a
 // in the second.
 constexpr int64_t kDepth = 256, kBlockCols = kGemmPackedB / kDepth / kCols * kCols;
@@ -43,17 +45,22 @@ __attribute__((always_inline)) inline void micro_tile(int64_t depth, const float
                                                       int64_t row_stride, int64_t col_stride,
                                                       const float* strip, Vector (&sum)[kRows][2]) {
   for (int i = 0; i < kRowCount; ++i) sum[i][0] = sum[i][1] = Vector{};
-  for (int64_t k = 0; k < depth; ++k) {
-    const Vector b0 = load(strip);
-    const Vector b1 = load(strip + kWidth);
-#pragma GCC unroll 16
-    for (int i = 0; i < kRowCount; ++i) {
-      const float v = kIsPacked ? a[i] : a[i * row_stride];
-      sum[i][0] += v * b0;
-      sum[i][1] += v * b1;
+  for (int64_t done = 0; done < depth; done += kLine) {
+    if constexpr (!kIsPacked) {
+      // The strip below is next: a line of each of its rows at a time, not all at once.
+      for (int i = 0; i < kRowCount; ++i) __builtin_prefetch(a + (i + kRows) * row_stride);
     }
-    strip += kCols;
-    a += kIsPacked ? kRows : col_stride;
+    for (int64_t k = lesser(kLine, depth - done); k > 0; --k) {
+      const Vector b0 = load(strip), b1 = load(strip + kWidth);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRowCount; ++i) {
+        const float v = kIsPacked ? a[i] : a[i * row_stride];
+        sum[i][0] += v * b0;
+        sum[i][1] += v * b1;
+      }
+      strip += kCols;
+      a += kIsPacked ? kRows : col_stride;
+    }
   }
 }
 
@@ -86,8 +93,11 @@ template <int kRowCount, bool kIsPacked>
 void tile(int64_t depth, const float* a, int64_t row_stride, int64_t col_stride, const float* strip,
           const Target& t) {
   Vector sum[kRows][2];
-  // c is needed only after the loop: fetched meanwhile.
-  for (int i = 0; i < kRowCount; ++i) __builtin_prefetch(t.c + i * t.row_stride, 1);
+  // c is needed only after the loop: fetched meanwhile, and further ahead where that is short.
+  for (int i = 0; i < kRowCount; ++i) {
+    __builtin_prefetch(t.c + i * t.row_stride, 1);
+    if (depth < kShallow) __builtin_prefetch(t.c + i * t.row_stride + 4 * kCols, 1);
+  }
   micro_tile<kRowCount, kIsPacked>(depth, a, row_stride, col_stride, strip, sum);
   const bool is_plain = !t.row_bias && !t.col_bias && t.act == ActKind::none;
   if (is_plain && t.col_stride == 1 && t.cols == kCols) {
@@ -135,7 +145,7 @@ Tile tile_of(int64_t rows) {
 
 /// Packs b [depth, cols] into strips of kCols, the last one padded with zeros.
 void pack_strips(const MatrixView& b, int64_t depth, int64_t cols, float alpha, float* to) {
-  constexpr int64_t kTogether = 8 * kCols, kAhead = 4;
+  constexpr int64_t kTogether = 8 * kCols, kAhead = 16;
   int64_t j = 0;
   // Rows that lie in one piece: several strips at once, so that a row is read in long stretches.
   for (; b.col_stride == 1 && j + kCols <= cols; j += kTogether) {
@@ -175,14 +185,6 @@ void pack_rows(const MatrixView& a, int64_t rows, int64_t depth, float* to) {
       const float* from = a.data + (r + i) * a.row_stride;
       for (int64_t k = 0; k < depth; ++k) to[k * kRows + i] = from[k * a.col_stride];
     }
-  }
-}
-
-/// Fetches the next strip of an a that is read in place.
-void prefetch_rows(const float* strip, const MatrixView& a, int64_t depth) {
-  if (a.col_stride != 1) return;
-  for (int i = 0; i < kRows; ++i) {
-    for (int64_t k = 0; k < depth; k += 16) __builtin_prefetch(strip + i * a.row_stride + k);
   }
 }
 
@@ -226,7 +228,6 @@ void multiply_block(const GemmArgs& g, const Block& block, int64_t begin, int64_
         multiply_tile<true>(g, block, strip, i0 + i, count, j, packed_b);
       } else {
         const float* strip = a.data + i * a.row_stride;
-        prefetch_rows(strip + kRows * a.row_stride, a, block.depth);
         multiply_tile<false>(g, block, strip, i0 + i, count, j, packed_b);
       }
     };

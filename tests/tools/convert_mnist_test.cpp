@@ -1,0 +1,100 @@
+// convert_mnist_data: idx files, plain or gzip, to a database or to pictures.
+#include <zlib.h>
+
+#include "convert_testing.h"
+
+namespace crema::testing {
+namespace {
+
+std::string number(uint32_t n) {
+  return {static_cast<char>(n >> 24), static_cast<char>(n >> 16), static_cast<char>(n >> 8),
+          static_cast<char>(n)};
+}
+
+const std::string kPixels = "abcdefghijklmnopqr";  // 3 images of 2x3
+const std::string kImages = number(2051) + number(3) + number(2) + number(3) + kPixels;
+const std::string kLabels = number(2049) + number(3) + std::string("\7\0\7", 3);
+
+void write_gzip(const std::string& path, const std::string& content) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+  gzclose(file);
+}
+
+TEST(ConvertMnist, ReadsPlainAndGzip) {
+  const TempFolder folder;
+  write_text_file(folder / "images", kImages);
+  write_text_file(folder / "labels", kLabels);
+  write_gzip(folder / "images.gz", kImages);
+  write_gzip(folder / "labels.gz", kLabels);
+  const std::vector<StoredRecord> want = {{"00000000", "abcdef", 1, 2, 3, 7, false},
+                                          {"00000001", "ghijkl", 1, 2, 3, 0, false},
+                                          {"00000002", "mnopqr", 1, 2, 3, 7, false}};
+  for (const std::string end : {"", ".gz"}) {
+    const ToolResult result = run_shell(str("cd ", folder.path(), " && convert_mnist_data images",
+                                            end, " labels", end, " db", end));
+    EXPECT_EQ(result.status, 0) << result.output;
+    EXPECT_HAS(result.output, "] A total of 3 items.");
+    EXPECT_HAS(result.output, "] Rows: 2 Cols: 3");
+    EXPECT_EQ(records_of(folder / ("db" + end)), want);
+  }
+}
+
+TEST(ConvertMnist, WritesPictures) {
+  const TempFolder folder;
+  write_text_file(folder / "images", kImages);
+  write_text_file(folder / "labels", kLabels);
+  const ToolResult result = run_shell(
+      str("cd ", folder.path(), " && convert_mnist_data --to_images=out --count=2 images labels"));
+  ASSERT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(names_in(folder / "out"), (std::vector<std::string>{"0", "7"}));
+  EXPECT_EQ(names_in(folder / "out/7"), (std::vector<std::string>{"00000.png"}));
+  EXPECT_EQ(read_picture(folder / "out/0/00001.png", ColorMode::as_stored),
+            (Picture{2, 3, 1, {'g', 'h', 'i', 'j', 'k', 'l'}}));
+}
+
+struct BadIdx {
+  const char* name;
+  std::string images, labels;
+  const char* message;
+};
+
+TEST(ConvertMnist, NamesTheFileThatIsWrong) {
+  const BadIdx rows[] = {
+      {"swapped", kLabels, kImages, "images: is not an idx file of images"},
+      {"labels", kImages, kImages, "labels: is not an idx file of labels"},
+      {"text", "this is text, not numbers", kLabels, "images: is not an idx file"},
+      {"empty", "", kLabels, "images: the file is cut short"},
+      {"cut", kImages.substr(0, 30), kLabels, "images: the file is cut short"},
+      {"count", kImages, number(2049) + number(2) + "\1\2", "labels: holds 2 labels"},
+      {"zero", number(2051) + number(0) + number(2) + number(3), kLabels,
+       "images: claims to hold 0"},
+      {"huge", number(2051) + std::string(12, '\x7f'), kLabels, "images: claims to hold"},
+  };
+  for (const BadIdx& row : rows) {
+    SCOPED_TRACE(row.name);
+    const TempFolder folder;
+    write_text_file(folder / "images", row.images);
+    write_text_file(folder / "labels", row.labels);
+    const ToolResult result =
+        run_shell(str("cd ", folder.path(), " && convert_mnist_data images labels db"));
+    EXPECT_EQ(result.status, 1);
+    EXPECT_HAS(result.output, row.message);
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"images", "labels"}));
+  }
+}
+
+TEST(ConvertMnist, RefusesMissingFilesAndTargetsThatAreThere) {
+  const TempFolder folder;
+  write_text_file(folder / "images", kImages);
+  const std::string cd = str("cd ", folder.path(), " && ");
+  EXPECT_HAS(run_shell(cd + "convert_mnist_data images none db").output, "none: No such file");
+  EXPECT_HAS(run_shell(cd + "convert_mnist_data images none images").output,
+             "images: is there already");
+  EXPECT_HAS(run_shell(cd + "convert_mnist_data --to_images=images a b").output,
+             "images: is there already");
+  EXPECT_HAS(run_shell("convert_mnist_data images labels").output, "IMAGES LABELS DB");
+}
+
+}  // namespace
+}  // namespace crema::testing
