@@ -1,3 +1,4 @@
+// Signals: their effects, once each, and what a second interrupt does.
 #include "solver/signals.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The small nets and the log capture that the solver's tests share.
 #include "solver/solver_harness.h"
 
 #include <cmath>

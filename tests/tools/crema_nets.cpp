@@ -1,3 +1,4 @@
+// The nets and solvers that tests of the commands write to disk.
 #include "tools/crema_nets.h"
 
 #include "base/str.h"

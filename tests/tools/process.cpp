@@ -1,3 +1,4 @@
+// Starts a built program, feeds it signals, and gives back its status and output.
 #include "tools/process.h"
 
 #include <fcntl.h>
