@@ -22,7 +22,9 @@ struct Descriptor {
 
 void flush_to_disk(const std::string& path, int flags) {
   Descriptor file{::open(path.c_str(), flags)};
-  require(file.fd >= 0 && ::fsync(file.fd) == 0, errno_text());
+  const bool is_flushed = file.fd >= 0 && ::fsync(file.fd) == 0;
+  require(is_flushed,
+          errno_text());  // apart: arguments have no order, and errno must be this call's
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ std::string read_file(const std::string& path) {
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   require(file.fd >= 0, path, ": ", errno_text());
   struct stat info {};
-  require(::fstat(file.fd, &info) == 0, path, ": ", errno_text());
+  const bool is_known = ::fstat(file.fd, &info) == 0;
+  require(is_known, path, ": ", errno_text());
   require(!S_ISDIR(info.st_mode), path, ": is a directory, a file is needed");
   std::string content;
   content.reserve(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0);
@@ -59,7 +62,8 @@ void write_atomically(const std::string& path,
   try {
     write(temporary);
     flush_to_disk(temporary, O_WRONLY | O_CLOEXEC);
-    require(::rename(temporary.c_str(), path.c_str()) == 0, errno_text());
+    const bool is_renamed = ::rename(temporary.c_str(), path.c_str()) == 0;
+    require(is_renamed, errno_text());
   } catch (const Error& error) {
     ::unlink(temporary.c_str());
     throw error.at("cannot write " + path);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"
@@ -78,6 +80,18 @@ TEST(File, FailedWriteKeepsTheOldContent) {
   write_file(path, "old");
   EXPECT_THROW(write_atomically(path, [](const std::string&) { fail("disk is full"); }), Error);
   EXPECT_EQ(read_file(path), "old");
+}
+
+TEST(File, ARenameThatFailsGivesItsOwnReason) {
+  const std::string folder = testing::TempDir() + "crema_rename_target";
+  ::mkdir(folder.c_str(), 0755);
+  errno = ENOENT;
+  try {
+    write_file(folder, "content");
+    FAIL() << "a file took the place of a folder";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("Is a directory"), std::string::npos) << error.what();
+  }
 }
 
 TEST(File, MissingFolderIsNamed) {
