@@ -72,7 +72,9 @@ struct PoolDesc {
   bool mask =
       false;  // forward also writes the flat index of each maximum within its plane, as float
   bool train = true;  // a backward will follow
-  uint64_t seed = 0;  // stochastic
+  /// stochastic: element e of y, counted in N,C,H,W order, draws
+  /// philox(seed, e / 4, StepScalars::forward_count).v[e % 4].
+  uint64_t seed = 0;
   friend bool operator==(const PoolDesc&, const PoolDesc&) = default;
 };
 
@@ -119,7 +121,8 @@ class Plan {
 
 class ConvPlan : public Plan {
  public:
-  /// Repacks w for both directions; called once after every change of the weights, never per call.
+  /// Repacks w for both directions; called after bind and after every change of the weights, never
+  /// per call.
   virtual void weights_changed(CTensor w) = 0;
   virtual void forward(CTensor x, CTensor w, CTensor b, CTensor residual, Tensor y) = 0;
   /// dy is the gradient before the activation (see act_backward); w as in forward.
@@ -246,8 +249,8 @@ class Ops {
   virtual void gemm(bool ta, bool tb, float alpha, CTensor a, CTensor b, Tensor c, Write) = 0;
   virtual void unary(Unary, UnaryArgs, CTensor x, Tensor y) = 0;  // y may be x
   /// dx (+)= dy * f'(x). The formulas may use x or y, whichever is exact; dx may be dy. y may be
-  /// empty for all but sigmoid, tanh, elu and exp; x may be empty for relu (slope >= 0), sigmoid,
-  /// tanh.
+  /// empty for all but sigmoid, tanh, elu and exp; x may be empty for relu (slope >= 0), relu6, elu
+  /// (alpha >= 0), sigmoid, tanh and exp.
   virtual void unary_backward(Unary, UnaryArgs, CTensor x, CTensor y, CTensor dy, Grad dx) = 0;
   /// Calls functor(i) for 0 <= i < n; see run().
   virtual void launch(std::string_view kernel, const void* functor, int64_t n) = 0;
