@@ -1,8 +1,6 @@
 // MultinomialLogisticLoss: loss = -sum log(max(p[label], 1e-20)) / N; the bottom holds
 // probabilities.
-#include <algorithm>
-
-#include "layers/checks.h"
+#include "layers/sample_loss.h"
 #include "ops/kernels/label_loss.h"
 #include "ops/kernels/softmax_loss.h"
 
@@ -11,36 +9,18 @@ namespace {
 
 constexpr float kSmallest = 1e-20f;
 
-class MultinomialLogisticLossLayer : public Layer {
+class MultinomialLogisticLossLayer : public SampleLoss {
  public:
-  using Layer::Layer;
-  Arity arity() const override { return {2, 2, 1, 1}; }
-  bool is_loss() const override { return true; }
-  bool allow_force_backward(int bottom) const override { return bottom != 1; }
+  using SampleLoss::SampleLoss;
 
-  Shapes infer(const Shapes& bottom) override {
-    require(bottom[0].axes() > 0, bottom_text(param_, 0), " needs a first axis, the samples");
-    samples_ = bottom[0][0];
-    classes_ = bottom[0].count(1);
-    require_labels(param_, 1, bottom[1], samples_, 1);
-    return {Shape{}};
-  }
-
-  LayerTraits traits() const override {
-    LayerTraits traits;
-    traits.accumulates = true;
-    traits.backward_reads_tops = 0;
-    return traits;
-  }
-
-  Needs plan(Ops&, const PlanContext& context) override {
-    refuse_gradient(param_, context, 1);
+  Needs plan(Ops& ops, const PlanContext& context) override {
+    SampleLoss::plan(ops, context);
     return {.scratch = sizeof(float)};
   }
   void bind(const Workspace& workspace) override { divisor_ = f32_of(workspace.scratch, {}); }
 
   void forward(Ops& ops, CTensors bottom, Tensors top) override {
-    ops.fill(static_cast<float>(std::max<int64_t>(1, samples_)), divisor_);
+    ops.fill(divisor(), divisor_);
     run_rows(ops,
              LabelLogLoss{.p = bottom[0].f32(),
                           .labels = bottom[1].f32(),
@@ -65,18 +45,13 @@ class MultinomialLogisticLossLayer : public Layer {
                          .dloss = args.dtop[0].f32(),
                          .dx = dx.t.f32(),
                          .classes = Divider(classes_),
-                         .scale = 1 / static_cast<float>(std::max<int64_t>(1, samples_)),
+                         .scale = 1 / divisor(),
                          .smallest = kSmallest,
                          .accumulate = dx.how == Write::accumulate},
         dx.t.count());
   }
 
-  std::string explain(const Fault& fault) const override {
-    return explain_label(fault, classes_, 1);
-  }
-
  private:
-  int64_t samples_ = 1, classes_ = 1;
   Tensor divisor_;
 };
 
