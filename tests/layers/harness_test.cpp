@@ -18,6 +18,7 @@ enum class Wrong : uint8_t {
   nhwc,
   reads_overwritten,
   forgets_new_params,
+  always_accumulates,
 };
 
 CTensor column(CTensor t) { return {t.data, {.shape = {t.count(), 1}}}; }
@@ -51,7 +52,9 @@ class Multiply : public Layer {
     ops.unary(Unary::power, {.a = factor, .b = 0, .c = 1}, bottom[0], top[0]);
   }
   void backward(Ops& ops, const BackwardArgs& args) override {
-    const Write how = kWrong == Wrong::never_accumulates ? Write::overwrite : args.dparams[0].how;
+    Write how = args.dparams[0].how;
+    if (kWrong == Wrong::never_accumulates) how = Write::overwrite;
+    if (kWrong == Wrong::always_accumulates) how = Write::accumulate;
     if (args.dparams[0]) {
       Tensor dp = args.dparams[0].t;
       dp.desc.shape = {1, 1};
@@ -80,6 +83,7 @@ const LayerRegistrar<Multiply<Wrong::other_bits_each_time>> kBits{"HarnessMultip
 const LayerRegistrar<Multiply<Wrong::nhwc>> kNhwc{"HarnessMultiply6"};
 const LayerRegistrar<Multiply<Wrong::reads_overwritten>> kReads{"HarnessMultiply7"};
 const LayerRegistrar<Multiply<Wrong::forgets_new_params>> kForgets{"HarnessMultiply8"};
+const LayerRegistrar<Multiply<Wrong::always_accumulates>> kAlways{"HarnessMultiply9"};
 
 LayerCase row(Wrong wrong) {
   return {.name = "multiply",
@@ -113,6 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Wrong, LayerHarnessFinds,
                          testing::Values(std::pair("value", Wrong::value),
                                          std::pair("dx", Wrong::dx), std::pair("dw", Wrong::dw),
                                          std::pair("never_accumulates", Wrong::never_accumulates),
+                                         std::pair("always_accumulates", Wrong::always_accumulates),
                                          std::pair("other_bits", Wrong::other_bits_each_time),
                                          std::pair("nhwc", Wrong::nhwc),
                                          std::pair("reads_overwritten", Wrong::reads_overwritten),

@@ -165,6 +165,7 @@ LayerRunner::LayerRunner(const LayerCase& test, const LayerRunOptions& options)
   }
   set_params();
   set_loss_weights();
+  spoil_gradients();
   net_->params_changed();
 }
 
@@ -233,6 +234,16 @@ void LayerRunner::set_loss_weights() {
         if (name_in(around_, blob) == part.blob) part.weights = weights;
       }
       net_->set_param_values(static_cast<int>(i), part.weights);
+    }
+  }
+}
+
+/// What the first backward must overwrite holds NaN before it.
+void LayerRunner::spoil_gradients() {
+  for (const int place : params()) {
+    const NetParam& param = net_->params()[static_cast<size_t>(place)];
+    if (param.gradient && net_->layer_needs_backward(param.layer)) {
+      net_->ops().fill(NAN, param.gradient);
     }
   }
 }

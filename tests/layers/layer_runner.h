@@ -51,6 +51,7 @@ class LayerRunner {
   bool belongs_to_loss(const NetParam& param) const;
   void set_params();
   void set_loss_weights();
+  void spoil_gradients();
   void take_params(LayerRun& run) const;
 
   const LayerCase& test_;
