@@ -76,6 +76,7 @@ class AccuracyLayer : public Layer {
   std::string explain(const Fault& fault) const override {
     return explain_label(fault, classes_, per_sample_);
   }
+  int64_t sample_of(const Fault& fault) const override { return fault.index / per_sample_; }
 
  private:
   TensorDesc score_desc() const { return {.shape = Shape{outer_ * inner_}}; }

@@ -71,8 +71,9 @@ struct PlanContext {
   bool train = false;                         // a backward will follow
 };
 
-/// What backward() is given. dtop has an empty tensor where a top has no gradient (nothing depends
-/// on it).
+/// What backward() is given. Where one blob is several bottoms, the first's gradient overwrites and
+/// the others add: write dbottom in order. dtop has an empty tensor where a top has no gradient
+/// (nothing depends on it).
 struct BackwardArgs {
   CTensors bottom, top, dtop;
   Grads dbottom, dparams;
@@ -141,6 +142,8 @@ class Layer {
 
   /// The sentence for a fault that this layer's kernel wrote: what was found and what is allowed.
   virtual std::string explain(const Fault& fault) const { return str("bad value ", fault.value); }
+  /// Which item of the batch the fault's index belongs to, so that its record can be named.
+  virtual int64_t sample_of(const Fault& fault) const { return fault.index; }
   /// Where this layer's records come from, or nullptr.
   virtual Feed* feed() { return nullptr; }
   const LayerParameter& param() const { return param_; }

@@ -104,6 +104,7 @@ class SoftmaxWithLossLayer : public Layer {
   std::string explain(const Fault& fault) const override {
     return explain_label(fault, classes_, per_sample_);
   }
+  int64_t sample_of(const Fault& fault) const override { return fault.index / per_sample_; }
 
  private:
   LossDivisor divisor_rule_;

@@ -57,6 +57,7 @@ struct Net::Impl {
   std::vector<NetOutput> outputs;
   std::vector<int> output_values;    // values of outputs
   std::vector<int> loss_values;      // values with a loss weight
+  std::vector<float> loss_staging;   // host memory for the largest of them
   std::map<std::string, int> blobs;  // last version of each name
   std::vector<std::string> blob_order;
   std::shared_ptr<int> params_version =
@@ -80,7 +81,7 @@ struct Net::Impl {
   Tensor gradient(int value) const;
   Tensor buffer_tensor(int buffer, size_t bytes) const;
   Tensor workspace(int n, int buffer, size_t bytes);
-  float total_loss() const;
+  float total_loss();
   void check_fault() const;
   void run_forward(int n);
   void run_backward(int n);

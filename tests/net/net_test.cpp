@@ -1,0 +1,70 @@
+// Net as a whole: what it makes of loss weights on shared memory, and which record it names for a
+// bad label.
+#include "net/net.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "feed/feed.h"
+#include "io/hdf5.h"
+#include "io/prototxt.h"
+
+namespace crema {
+namespace {
+
+std::unique_ptr<Net> make_net(const std::string& text) {
+  NetParameter param;
+  parse_text(text, "net", &param);
+  NetOptions options;
+  options.phase = TRAIN;
+  options.train = true;
+  options.log = false;
+  return std::make_unique<Net>(param, options, make_ops({}));
+}
+
+TEST(Net, LossWeightsOfBlobsInOneMemoryAddUp) {
+  const auto net = make_net(R"(
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 3 } } }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'h' loss_weight: 2
+      inner_product_param { num_output: 4 } }
+    layer { name: 'r' type: 'Reshape' bottom: 'h' top: 'r' loss_weight: 3
+      reshape_param { shape { dim: 8 } } })");
+  net->set_blob("x", std::vector<float>(6, 1.0F));
+  net->forward();
+  net->backward();
+  EXPECT_EQ(net->param_gradient(1), std::vector<float>(4, 2 * 5.0F));
+}
+
+/// The error for labels 2 x 1 x 2 x 2 of which one, at flat place `bad`, is out of range.
+std::string error_of_label(int bad) {
+  const std::string folder = testing::TempDir();
+  const std::string file = folder + "crema_labels.h5", list = folder + "crema_labels.txt";
+  std::vector<float> scores(2 * 3 * 4, 0.5F), labels(8, 1.0F);
+  labels[static_cast<size_t>(bad)] = 7;
+  Hdf5File out = Hdf5File::create(file);
+  out.write("data", {2, 3, 2, 2}, scores.data());
+  out.write("label", {2, 1, 2, 2}, labels.data());
+  out.close();
+  write_file(list, file + "\n");
+  const auto net = make_net(
+      str("layer { name: 'd' type: 'HDF5Data' top: 'data' top: 'label' hdf5_data_param { source: '",
+          list, "' batch_size: 2 } }\n",
+          "layer { name: 'l' type: 'SoftmaxWithLoss' bottom: 'data' bottom: 'label' top: 'l' }"));
+  try {
+    net->forward();
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + net->find_layer("d")->feed()->keys()[bad / 4];
+  }
+  return "no error";
+}
+
+TEST(Net, ABadLabelOfAPictureNamesTheRecordOfItsSample) {
+  for (const int bad : {1, 6}) {  // of sample 0 and of sample 1
+    const std::string text = error_of_label(bad);
+    const std::string key = text.substr(text.rfind("| ") + 2);
+    EXPECT_NE(text.find("(record \"" + key + "\" of layer \"d\")"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace crema
