@@ -1,0 +1,66 @@
+// The CUDA runtime, thinly: every status is checked and becomes an Error, every handle has an
+// owner.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+#include "ops/ops.h"
+
+namespace crema::cuda {
+
+/// Throws Error with what was tried and the runtime's name and text of the status.
+void check(cudaError_t status, const char* what);
+
+/// How many cards answer. Throws Error with both versions where the driver is missing or too old,
+/// or with the reason.
+int device_count();
+/// "NVIDIA H200 (sm_90, 139.8 GiB, driver 13.0, CUDA 13.0)".
+std::string describe_device(int index);
+
+/// A version as CUDA counts it, 13020, as 13.2.
+std::string version_text(int version);
+
+/// An in-order queue of one card.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+  void synchronize() const;
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// What a stretch of a Stream was recorded into.
+class Graph {
+ public:
+  /// Ends the recording that the stream is in.
+  explicit Graph(const Stream& stream);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  void launch(const Stream& stream) const;
+
+ private:
+  cudaGraphExec_t exec_ = nullptr;
+};
+
+void begin_recording(const Stream& stream);
+/// True between begin_recording and the Graph that ends it.
+bool is_recording(const Stream& stream);
+
+/// Zero-filled memory of the current card or of the host, pinned. Throws Error that says how much
+/// is free.
+Buffer allocate(size_t bytes, Memory kind, const Stream& stream);
+
+/// Between any two memories; the driver tells which is whose.
+void copy(const void* from, void* to, size_t bytes, const Stream& stream);
+void clear(void* memory, size_t bytes, const Stream& stream);
+
+}  // namespace crema::cuda
