@@ -27,6 +27,20 @@ NetState effective_state(const NetParameter& param, const NetOptions& options) {
   return state;
 }
 
+/// The data layer that node's last bottom comes from, or one before it: labels stand last. nullptr
+/// where no data layer lies before node.
+const Node* source_of(const Graph& graph, const Node& node, std::vector<uint8_t>& is_seen) {
+  if (node.layer->feed() != nullptr) return &node;
+  for (size_t b = node.bottoms.size(); b-- > 0;) {
+    const int producer = graph.values[node.bottoms[b]].producer;
+    if (is_seen[producer]) continue;
+    is_seen[producer] = 1;
+    const Node* source = source_of(graph, graph.nodes[producer], is_seen);
+    if (source != nullptr) return source;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Net::Net(const NetParameter& param, const NetOptions& options, std::shared_ptr<Ops> ops,
@@ -58,20 +72,29 @@ void Net::Impl::build(const NetParameter& param, Net* shared_with) {
   errors.throw_if_any();
   if (options.log) log_setup();
   saved_proto.set_name(graph.name);
-  for (const SavedLayer& layer : saved_layers(graph)) *saved_proto.add_layer() = layer.param;
+  const std::vector<SavedLayer> saved = saved_layers(graph);
+  for (const SavedLayer& layer : saved) *saved_proto.add_layer() = layer.param;
   name_blobs();
   if (options.fuse && !options.keep_all) fuse(graph, options.train);
   lay_out(graph, *ops, options.force_nchw);
   make_params();
-  for (const LayerParameter& layer : saved_proto.layer()) {
-    const int node = node_named(layer.name());
-    saved_nodes.push_back(node >= 0 && graph.nodes[node].params.empty() ? -1 : node);
-  }
+  find_saved_nodes(saved);
   plan_layers();
   arena = shared_with ? shared_with->impl_->arena : std::make_shared<Arena>();
   allocate();
   bind_if_moved();
   if (options.log) LOG(INFO) << "Network initialization done.";
+}
+
+void Net::Impl::find_saved_nodes(const std::vector<SavedLayer>& saved) {
+  std::vector<int> of_file;  // the nodes as they were numbered before convert nodes came between
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!graph.nodes[n].is_convert) of_file.push_back(static_cast<int>(n));
+  }
+  for (const SavedLayer& layer : saved) {
+    const int node = layer.node < 0 ? -1 : of_file[layer.node];
+    saved_nodes.push_back(node >= 0 && graph.nodes[node].params.empty() ? -1 : node);
+  }
 }
 
 void Net::Impl::name_blobs() {
@@ -194,12 +217,11 @@ void Net::Impl::check_fault() const {
     if (node.is_convert || node.layer->fault_index() != fault->layer) continue;
     const auto sample = static_cast<size_t>(node.layer->sample_of(*fault));
     std::string record;
-    for (const Node& source : graph.nodes) {
-      Feed* feed = source.layer->feed();
-      if (feed == nullptr || sample >= feed->keys().size()) continue;
-      record =
-          str(" (record \"", feed->keys()[sample], "\" of layer \"", source.param.name(), "\")");
-      break;
+    std::vector<uint8_t> is_seen(graph.nodes.size(), 0);
+    const Node* source = source_of(graph, node, is_seen);
+    if (source != nullptr && sample < source->layer->feed()->keys().size()) {
+      record = str(" (record \"", source->layer->feed()->keys()[sample], "\" of layer \"",
+                   source->param.name(), "\")");
     }
     throw Error(node.layer->explain(*fault) + record).at(place_of(node.param, options.file));
   }

@@ -1,6 +1,6 @@
 // A net: a prototxt turned into a flat list of steps over planned memory. The passes (upgrade,
-// filter, wire, infer, layout, memory_plan) run in the constructor; forward and backward only walk
-// the list.
+// filter, wire and infer, fuse, layout, memory plan) run in the constructor; forward and backward
+// only walk the list.
 #pragma once
 
 #include <map>
@@ -50,7 +50,7 @@ struct NetOutput {
   float loss_weight = 0;
 };
 
-/// Statistics-free view of memory for the log.
+/// Bytes of device memory by purpose, of this net alone: what it shares is counted by its owner.
 struct MemoryReport {
   size_t activations = 0;  // the planned arena
   size_t unplanned = 0;    // the sum of all blobs and gradients: what a plan-free trainer takes
@@ -88,23 +88,25 @@ class Net {
   int layer_count() const;
   Layer& layer(int index) const;
   const std::string& layer_name(int index) const;
-  /// -1 when there is no such layer.
+  /// Of layers with one name, the one with parameters, else the first; -1 when there is none.
   int layer_index(const std::string& name) const;
   /// nullptr when there is no such layer.
   Layer* find_layer(const std::string& name) const;
   std::vector<std::string> blob_names() const;  // last version of each name, in order of production
   bool has_blob(const std::string& name) const;
-  Shape blob_shape(const std::string& name) const;
+  Shape blob_shape(const std::string& name) const;  // throws Error where there is no such blob
   /// Copies a blob's data in N,C,H,W order. Throws Error when it was not kept (see NetOptions) or
   /// there is none.
   std::vector<float> blob_values(const std::string& name) const;
-  /// The gradient of a blob; nothing when it has none (nothing that learns or is forced depends on
-  /// it).
+  /// The gradient of a blob in N,C,H,W order; nothing when it has none (nothing that learns or is
+  /// forced depends on it). Of an input that a layer works on in place: of what came from outside.
+  /// Throws Error where there is no such blob.
   std::optional<std::vector<float>> blob_gradient(const std::string& name) const;
   /// Whether something that learns or is forced lies before a blob, whether or not a loss reaches
   /// it.
   bool wants_gradient(const std::string& name) const;
-  /// Sets the data of a blob that an Input layer makes. values: as many as the shape has.
+  /// Sets the data of a blob that an Input layer makes, N,C,H,W order. Throws Error for another
+  /// blob and where values are not as many as the shape has.
   void set_blob(const std::string& name, const std::vector<float>& values);
   const std::vector<std::string>& inputs() const;  // blobs of Input layers
   const std::vector<NetOutput>& outputs() const;   // alphabetical, as Caffe lists them

@@ -28,6 +28,15 @@ int Net::Impl::value_of(const std::string& blob) const {
   return it->second;
 }
 
+/// As value_of, but for the blob of an Input layer the version that comes from outside, whatever
+/// was written onto it later.
+int Net::Impl::own_value_of(const std::string& blob) const {
+  for (const auto& [v, memory] : inputs) {
+    if (graph.values[v].name == blob) return v;
+  }
+  return value_of(blob);
+}
+
 std::vector<std::string> Net::blob_names() const { return impl_->blob_order; }
 bool Net::has_blob(const std::string& name) const { return impl_->blobs.count(name) > 0; }
 Shape Net::blob_shape(const std::string& name) const {
@@ -43,18 +52,17 @@ std::vector<float> Net::blob_values(const std::string& name) const {
 }
 
 std::optional<std::vector<float>> Net::blob_gradient(const std::string& name) const {
-  const Tensor gradient = impl_->gradient(impl_->value_of(name));
+  const Tensor gradient = impl_->gradient(impl_->own_value_of(name));
   if (!gradient) return std::nullopt;
   return read_nchw(*impl_->ops, gradient);
 }
 
 bool Net::wants_gradient(const std::string& name) const {
-  return impl_->graph.values[impl_->value_of(name)].wants_gradient;
+  return impl_->graph.values[impl_->own_value_of(name)].wants_gradient;
 }
 
 void Net::set_blob(const std::string& name, const std::vector<float>& values) {
-  const int v = impl_->value_of(name);
-  const auto it = impl_->inputs.find(v);
+  const auto it = impl_->inputs.find(impl_->own_value_of(name));
   require(it != impl_->inputs.end(), "blob \"", name,
           "\" is made by a layer: only blobs of Input layers can be set");
   require(static_cast<int64_t>(values.size()) == it->second.count(), "input \"", name, "\" holds ",

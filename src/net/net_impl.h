@@ -10,6 +10,7 @@
 #include "net/graph.h"
 #include "net/memory_plan.h"
 #include "net/net.h"
+#include "net/saved.h"
 
 namespace crema {
 
@@ -65,10 +66,10 @@ struct Net::Impl {
   uint64_t forward_count = 0;
   bool gradients_empty = true;
 
-  std::vector<int> saved_nodes;  // node of each layer of saved_proto(), -1: a Split or a layer that
-                                 // was fused away
+  std::vector<int> saved_nodes;  // node of each layer of saved_proto, -1: it has no parameters
 
   void build(const NetParameter& param, Net* shared_with);
+  void find_saved_nodes(const std::vector<SavedLayer>& saved);
   void make_params();
   void fill_params();
   void plan_layers();
@@ -91,6 +92,7 @@ struct Net::Impl {
   bool is_parents(const void* data) const;
   int node_named(const std::string& name) const;
   int value_of(const std::string& blob) const;
+  int own_value_of(const std::string& blob) const;
   void log_setup() const;
 };
 

@@ -105,6 +105,7 @@ std::string Net::describe_plan() const {
 void Net::log_debug_forward() const {
   const Impl& net = *impl_;
   for (const Node& node : net.graph.nodes) {
+    if (node.is_convert) continue;
     for (int v : node.tops) {
       LOG(INFO) << "    [Forward] Layer " << node.param.name() << ", top blob "
                 << net.graph.values[v].name
@@ -121,7 +122,7 @@ void Net::log_debug_backward() const {
   const Impl& net = *impl_;
   for (size_t n = net.graph.nodes.size(); n-- > 0;) {
     const Node& node = net.graph.nodes[n];
-    if (!node.runs_backward) continue;
+    if (!node.runs_backward || node.is_convert) continue;
     for (size_t b = 0; b < node.bottoms.size(); ++b) {
       if (!node.propagates[b]) continue;
       LOG(INFO) << "    [Backward] Layer " << node.param.name() << ", bottom blob "

@@ -120,12 +120,16 @@ bool Net::Impl::is_parents(const void* data) const {
                      [&](const NetParam& p) { return p.value.data == data; });
 }
 
+/// Of layers with one name, the one with parameters (at most one has some); else the first.
 int Net::Impl::node_named(const std::string& name) const {
+  int found = -1;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (graph.nodes[n].param.name() == name && !graph.nodes[n].is_convert)
-      return static_cast<int>(n);
+    const Node& node = graph.nodes[n];
+    if (node.param.name() != name || node.is_convert) continue;
+    if (!node.params.empty()) return static_cast<int>(n);
+    if (found < 0) found = static_cast<int>(n);
   }
-  return -1;
+  return found;
 }
 
 const std::vector<NetParam>& Net::params() const { return impl_->params; }
@@ -156,7 +160,7 @@ void Net::set_param_values(int index, const std::vector<float>& values) {
 
 int Net::param_of(int layer, int index) const {
   const std::vector<int>& own = impl_->graph.nodes[layer].params;
-  return index < static_cast<int>(own.size()) ? own[index] : -1;
+  return index >= 0 && index < static_cast<int>(own.size()) ? own[index] : -1;
 }
 
 void Net::params_changed() { ++*impl_->params_version; }

@@ -136,8 +136,12 @@ class Wirer {
     }
   }
 
-  void place_name(const Node& node, const Value& value, int top) {
-    if (top >= node.param.top_size()) return;
+  /// A top that is not written has no name, so nobody can ask for it and it is no output.
+  void place_name(const Node& node, Value& value, int top) {
+    if (top >= node.param.top_size()) {
+      value.last_version = false;
+      return;
+    }
     const auto it = current_.find(value.name);
     if (it != current_.end()) {
       Value& old = graph_.values[it->second];

@@ -35,8 +35,57 @@ TEST(Net, LossWeightsOfBlobsInOneMemoryAddUp) {
   EXPECT_EQ(net->param_gradient(1), std::vector<float>(4, 2 * 5.0F));
 }
 
-/// The error for labels 2 x 1 x 2 x 2 of which one, at flat place `bad`, is out of range.
-std::string error_of_label(int bad) {
+TEST(Net, AnInputThatALayerWorksOnInPlaceIsSetAndHasItsGradient) {
+  const auto net = make_net(R"(force_backward: true
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 } } }
+    layer { name: 'p' type: 'Power' bottom: 'x' top: 'x' power_param { scale: 3 } }
+    layer { name: 'r' type: 'Reduction' bottom: 'x' top: 's' loss_weight: 1 })");
+  net->set_blob("x", {1, 2});
+  EXPECT_EQ(net->forward(), 9);
+  net->backward();
+  EXPECT_TRUE(net->wants_gradient("x"));
+  EXPECT_EQ(net->blob_gradient("x"), (std::vector<float>{3, 3}));
+}
+
+TEST(Net, ALossWithoutTopIsNoOutput) {
+  const auto net = make_net(R"(
+    layer { name: 'x' type: 'Input' top: 'x' top: 't' input_param { shape { dim: 2 } } }
+    layer { name: 'a' type: 'EuclideanLoss' bottom: 'x' bottom: 't' }
+    layer { name: 'b' type: 'EuclideanLoss' bottom: 'x' bottom: 't' loss_weight: 2 })");
+  net->set_blob("x", {1, 3});
+  EXPECT_EQ(net->forward(), 3 * 2.5F);
+  EXPECT_TRUE(net->outputs().empty());
+  EXPECT_EQ(net->blob_names(), (std::vector<std::string>{"x", "t"}));
+}
+
+TEST(Net, OfLayersWithOneNameTheOneWithParametersIsMeant) {
+  const auto net = make_net(R"(
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 } } }
+    layer { name: 'ip' type: 'Power' bottom: 'x' top: 'p' }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'p' top: 'y'
+      inner_product_param { num_output: 1 bias_term: false } })");
+  const int index = net->layer_index("ip");
+  EXPECT_EQ(net->param_of(index, 0), 0);
+  EXPECT_EQ(net->param_of(index, 1), -1);
+  EXPECT_EQ(net->param_of(index, -1), -1);
+  HostBlob blob;
+  blob.shape = {1, 2};
+  blob.data = {5, 7};
+  WeightsFile weights;
+  weights.layers.emplace_back();
+  weights.layers[0].name = "ip";
+  weights.layers[0].blobs = {blob};
+  EXPECT_EQ(net->load_weights(weights, "file"), 1);
+  net->set_blob("x", {1, 1});
+  net->forward();
+  EXPECT_EQ(net->blob_values("y"), std::vector<float>{12});
+  EXPECT_EQ(net->saved_blobs(1, false, false).size(), 0u);
+  EXPECT_EQ(net->saved_blobs(2, false, false).size(), 1u);
+}
+
+/// The error for labels 2 x 1 x 2 x 2 of which one, at flat place `bad`, is out of range. Scores
+/// come from data layer d, labels from data layer `labels_from`.
+std::string error_of_label(int bad, const std::string& labels_from = "d") {
   const std::string folder = testing::TempDir();
   const std::string file = folder + "crema_labels.h5", list = folder + "crema_labels.txt";
   std::vector<float> scores(2 * 3 * 4, 0.5F), labels(8, 1.0F);
@@ -46,9 +95,11 @@ std::string error_of_label(int bad) {
   out.write("label", {2, 1, 2, 2}, labels.data());
   out.close();
   write_file(list, file + "\n");
+  const std::string param = str(" hdf5_data_param { source: '", list, "' batch_size: 2 } } ");
+  const std::string own =
+      labels_from == "d" ? "" : str(param, "layer { name: '", labels_from, "' type: 'HDF5Data'");
   const auto net = make_net(
-      str("layer { name: 'd' type: 'HDF5Data' top: 'data' top: 'label' hdf5_data_param { source: '",
-          list, "' batch_size: 2 } }\n",
+      str("layer { name: 'd' type: 'HDF5Data' top: 'data' ", own, " top: 'label' ", param,
           "layer { name: 'l' type: 'SoftmaxWithLoss' bottom: 'data' bottom: 'label' top: 'l' }"));
   try {
     net->forward();
@@ -64,6 +115,11 @@ TEST(Net, ABadLabelOfAPictureNamesTheRecordOfItsSample) {
     const std::string key = text.substr(text.rfind("| ") + 2);
     EXPECT_NE(text.find("(record \"" + key + "\" of layer \"d\")"), std::string::npos) << text;
   }
+}
+
+TEST(Net, ABadLabelNamesTheLayerThatGaveTheLabel) {
+  const std::string text = error_of_label(1, "other");
+  EXPECT_NE(text.find("row 0\" of layer \"other\")"), std::string::npos) << text;
 }
 
 }  // namespace
