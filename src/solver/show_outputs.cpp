@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace crema {
 
 std::string weighted(float loss_weight, double value) {
@@ -28,6 +30,22 @@ void show_outputs(const char* label, const std::vector<NetOutput>& outputs,
                 << outputs[i].name << "\" are shown; a Silence layer would hide it.";
     }
     number += values[i].size();
+  }
+}
+
+void add_outputs(const std::vector<NetOutput>& outputs,
+                 const std::vector<std::vector<double>>& values,
+                 std::vector<std::vector<double>>& sums) {
+  if (sums.empty()) {
+    sums = values;
+    return;
+  }
+  // BVLC: adds beyond the end of what the first batch gave.
+  for (size_t i = 0; i < values.size(); ++i) {
+    require(sums[i].size() == values[i].size(), "output \"", outputs[i].name, "\" has ",
+            values[i].size(), " values in this batch and had ", sums[i].size(),
+            " before: there is no mean over batches; a Silence layer hides it");
+    for (size_t k = 0; k < values[i].size(); ++k) sums[i][k] += values[i][k];
   }
 }
 

@@ -175,12 +175,7 @@ bool Solver::run_test(TestNet& test, double* loss) {
     serve_requests();
     if (stop_) return false;
     *loss += test.net->forward() / test.iterations;
-    const std::vector<std::vector<double>> values = outputs_of(*test.net);
-    if (sums.empty()) sums = values;
-    for (size_t k = 0; i > 0 && k < sums.size(); ++k) {
-      std::transform(sums[k].begin(), sums[k].end(), values[k].begin(), sums[k].begin(),
-                     std::plus<>());
-    }
+    add_outputs(test.net->outputs(), outputs_of(*test.net), sums);
   }
   for (std::vector<double>& output : sums) {
     for (double& sum : output) sum /= test.iterations;

@@ -258,6 +258,33 @@ TEST(Solver, AveragesATestAndGoesOnWhereItEnded) {
   EXPECT_EQ(log.with("Iteration 2, Testing net (#0)").size(), 1u);
 }
 
+TEST(Solver, RefusesToAverageAnOutputWhoseSizeFollowsTheData) {
+  const WorkFolder folder;
+  write_rows("rows", 4, 1);
+  const std::vector<float> numbers(8, 2), chosen = {1, 1, 0, 1, 1, 0, 0, 0};
+  Hdf5File file = Hdf5File::create("chosen.h5");
+  file.write("data", Shape{8, 1}, numbers.data());
+  file.write("label", Shape{8, 1}, chosen.data());
+  file.close();
+  write_file("chosen.txt", "chosen.h5\n");
+  const auto solver = make_solver(
+      str("net_param { ", data_layer("data", "include { phase: TRAIN }", 2),
+          "layer { name: 'data' type: 'HDF5Data' top: 'data' top: 'label' include { phase: TEST } "
+          "hdf5_data_param { source: 'chosen.txt' batch_size: 4 } } "
+          "layer { name: 'f' type: 'Filter' bottom: 'data' bottom: 'label' top: 'few' include { "
+          "phase: TEST } } ",
+          kPredict, kLoss, "} ", kFixed, "max_iter: 4 test_iter: 2 test_interval: 2"));
+  try {
+    solver->step(1);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "output \"few\" has 1 values in this batch and had 3 before: there is no mean over "
+        "batches; a Silence layer hides it");
+  }
+}
+
 TEST(Solver, TestsWithTheWeightsAsTheyAre) {
   const WorkFolder folder;
   write_rows("rows", 4, 3);

@@ -56,10 +56,7 @@ int test_command() {
     loss += net.forward();
     const Scores values = outputs_of(net);
     show_batch(batch, net, values);
-    if (batch == 0) sums.assign(values.begin(), values.end());
-    for (size_t i = 0; batch > 0 && i < sums.size(); ++i) {
-      for (size_t k = 0; k < sums[i].size(); ++k) sums[i][k] += values[i][k];
-    }
+    add_outputs(net.outputs(), values, sums);
   }
   LOG(INFO) << "Loss: " << static_cast<float>(loss / FLAGS_iterations);
   show_means(net, sums);
