@@ -61,6 +61,13 @@ void check_update_fields(const SolverParameter& param) {
     const bool without_momentum = rule == Rule::adagrad || rule == Rule::rmsprop;
     check(!without_momentum || param.momentum() == 0,
           str("momentum must be 0 for ", param.type(), ", not ", param.momentum()));
+    const auto check_below_1 = [&](const char* field, float value) {
+      // BVLC: not checked; the correction divides by 1 - momentum^t.
+      check(rule != Rule::adam || (value >= 0 && value < 1),
+            str(field, " must be in [0, 1) for Adam, not ", value));
+    };
+    check_below_1("momentum", param.momentum());
+    check_below_1("momentum2", param.momentum2());
     check(rule != Rule::rmsprop || (param.rms_decay() >= 0 && param.rms_decay() < 1),
           str("rms_decay must be in [0, 1), not ", param.rms_decay()));
   } catch (const Error& error) {

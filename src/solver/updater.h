@@ -15,8 +15,8 @@ namespace crema {
 /// The rule of SolverParameter.type. Throws Error with the nearest type's name.
 Rule parse_rule(const std::string& type);
 
-/// Checks type, regularization_type, momentum, rms_decay and iter_size. Throws Error with all
-/// mistakes.
+/// Checks type, regularization_type, momentum, momentum2, rms_decay and iter_size. Throws Error
+/// with all mistakes.
 void check_update_fields(const SolverParameter& param);
 
 class Updater {

@@ -198,6 +198,8 @@ TEST(Update, RefusesWhatCannotBeRight) {
       {"type: 'RMSProp' momentum: 0.9", "momentum must be 0 for RMSProp"},
       {"type: 'RMSProp' rms_decay: 1", "rms_decay must be in [0, 1), not 1"},
       {"type: 'RMSProp' rms_decay: -0.1", "rms_decay must be in [0, 1)"},
+      {"type: 'Adam' momentum: 1", "momentum must be in [0, 1) for Adam, not 1"},
+      {"type: 'Adam' momentum2: 1", "momentum2 must be in [0, 1) for Adam, not 1"},
       {"regularization_type: 'L3'", "regularization_type must be L1 or L2, not L3"},
       {"iter_size: 0", "iter_size must be at least 1, not 0"},
       {"average_loss: 0", "average_loss must be at least 1, not 0"},
