@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/error.h"
 
@@ -30,6 +31,12 @@ void flush_to_disk(const std::string& path, int flags) {
 }  // namespace
 
 std::string errno_text() { return std::strerror(errno); }
+
+std::string looked_for_from(const std::string& path) {
+  if (!path.empty() && path.front() == '/') return "";
+  std::error_code ignored;
+  return str(" (looked for from ", std::filesystem::current_path(ignored).string(), ")");
+}
 
 bool is_directory(const std::string& path) {
   struct stat info {};

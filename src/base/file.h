@@ -27,6 +27,10 @@ void require_writable(const std::string& path);
 bool is_directory(const std::string& path);
 bool exists(const std::string& path);
 
+/// " (looked for from /home/me)" for a path that counts from the working folder, else nothing: for
+/// errors about paths that stand in a file, whose reader may expect them to count from that file.
+std::string looked_for_from(const std::string& path);
+
 /// The text "No such file or directory" and the like for errno.
 std::string errno_text();
 

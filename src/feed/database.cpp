@@ -11,7 +11,7 @@ namespace crema {
 
 std::unique_ptr<Database> open_database(const std::string& path) {
   require(!path.empty(), "source: no database is named");
-  require(exists(path), path, ": there is no such database");
+  require(exists(path), path, ": there is no such database", looked_for_from(path));
   require(is_directory(path), path,
           ": is a file; a database is a folder (an LMDB with data.mdb in it)");
   if (exists(path + "/data.mdb")) return std::make_unique<LmdbReader>(path);

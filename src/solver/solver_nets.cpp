@@ -2,6 +2,7 @@
 #include "solver/solver_nets.h"
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace crema {
 namespace {
@@ -14,7 +15,10 @@ void merge_state(NetSource& source, Phase phase, const NetState* wanted) {
   *source.net.mutable_state() = state;
 }
 
-NetSource from_file(const std::string& file, const char* field, const ReadOptions& options) {
+NetSource from_file(const std::string& file, const char* field, const std::string& solver_file,
+                    const ReadOptions& options) {
+  require(exists(file), solver_file, ": ", field, ": ", file, ": No such file or directory",
+          looked_for_from(file));
   return {.net = read_net(file, options), .file = file, .origin = str(field, " file: ", file)};
 }
 
@@ -29,12 +33,12 @@ std::vector<NetSource> sources(const SolverParameter& param, const std::string& 
   for (const NetParameter& net : param.test_net_param())
     out.push_back(inline_net(net, file, "test_net_param"));
   for (const std::string& path : param.test_net())
-    out.push_back(from_file(path, "test_net", options));
+    out.push_back(from_file(path, "test_net", file, options));
   for (int i = 0; i < generic; ++i) {
     if (param.has_net_param()) {
       out.push_back(inline_net(param.net_param(), file, "net_param"));
     } else {
-      out.push_back(i == 0 ? from_file(param.net(), "net", options) : out.back());
+      out.push_back(i == 0 ? from_file(param.net(), "net", file, options) : out.back());
     }
   }
   return out;
@@ -77,11 +81,11 @@ NetSource train_net_source(const SolverParameter& param, const std::string& solv
   rule(!given.empty(),
        "no net to train: one of net, train_net, net_param and train_net_param is needed");
   rule(given.size() <= 1, join(given, " and ") + " each give a net to train: only one may");
-  NetSource source = param.has_net()         ? from_file(param.net(), "net", options)
-                     : param.has_train_net() ? from_file(param.train_net(), "train_net", options)
-                     : param.has_net_param()
-                         ? inline_net(param.net_param(), solver_file, "net_param")
-                         : inline_net(param.train_net_param(), solver_file, "train_net_param");
+  NetSource source =
+      param.has_net()         ? from_file(param.net(), "net", solver_file, options)
+      : param.has_train_net() ? from_file(param.train_net(), "train_net", solver_file, options)
+      : param.has_net_param() ? inline_net(param.net_param(), solver_file, "net_param")
+                              : inline_net(param.train_net_param(), solver_file, "train_net_param");
   merge_state(source, TRAIN, param.has_train_state() ? &param.train_state() : nullptr);
   return source;
 }

@@ -116,6 +116,8 @@ TEST(FileWriting, PlacesAreChecked) {
   EXPECT_TRUE(is_directory(testing::TempDir()));
   EXPECT_FALSE(is_directory("/nonexistent"));
   EXPECT_TRUE(exists(testing::TempDir()));
+  EXPECT_EQ(looked_for_from("/no/such"), "");
+  EXPECT_EQ(looked_for_from("no/such").find(" (looked for from /"), 0u);
 }
 
 TEST(QueueThreads, KeepOrderThroughASmallQueue) {

@@ -38,7 +38,10 @@ TEST(SolverNets, ExactlyOneFieldGivesTheTrainNet) {
   EXPECT_NE(error_of("net: 'n.prototxt' train_net_param {}")
                 .find("net and train_net_param each give a net"),
             std::string::npos);
-  EXPECT_NE(error_of("net: 'none.prototxt'").find("none.prototxt"), std::string::npos);
+  EXPECT_EQ(error_of("net: 'none.prototxt'")
+                .find("solver.prototxt: net: none.prototxt: No such file or directory (looked for "
+                      "from /"),
+            0u);
 }
 
 TEST(SolverNets, TestNetsComeInCaffesOrder) {
