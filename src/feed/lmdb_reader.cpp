@@ -30,7 +30,7 @@ LmdbReader::LmdbReader(const std::string& path) : path_(path) {
   try {
     open();
   } catch (...) {
-    if (env_) mdb_env_close(env_);
+    close();
     throw;
   }
 }
@@ -64,10 +64,12 @@ void LmdbReader::require_whole_file() {
   require(have >= need, path_, ": data.mdb is cut short: ", have, " bytes of ", need);
 }
 
-LmdbReader::~LmdbReader() {
-  mdb_cursor_close(cursor_);
-  mdb_txn_abort(txn_);
-  mdb_env_close(env_);
+LmdbReader::~LmdbReader() { close(); }
+
+void LmdbReader::close() {
+  if (cursor_) mdb_cursor_close(cursor_);
+  if (txn_) mdb_txn_abort(txn_);
+  if (env_) mdb_env_close(env_);
 }
 
 Record LmdbReader::step(MDB_cursor_op op) {

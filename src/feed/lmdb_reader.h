@@ -27,6 +27,7 @@ class LmdbReader : public Database {
     uint32_t key_size, value_size;
   };
   void open();
+  void close();
   void require_whole_file();
   Record step(MDB_cursor_op op);
 
