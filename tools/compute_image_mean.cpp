@@ -17,8 +17,7 @@ constexpr const char* kUsage =
     "Computes the mean of all pictures of a database.\n"
     "    compute_image_mean [FLAGS] DB [OUT.binaryproto]";
 
-int compute(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.size() > 2) return show_usage("compute_image_mean");
+void compute(const std::vector<std::string>& arguments) {
   if (arguments.size() > 1) require_writable(arguments[1]);
   LOG(INFO) << "Starting iteration";
   const HostBlob mean =
@@ -34,12 +33,13 @@ int compute(const std::vector<std::string>& arguments) {
     for (int64_t i = 0; i < area; ++i) sum += mean.data[c * area + i];
     LOG(INFO) << "mean_value channel [" << c << "]: " << static_cast<float>(sum / area);
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace crema
 
 int main(int argc, char** argv) {
-  return crema::run_tool(argc, argv, crema::kUsage, crema::compute);
+  return crema::run_tool(
+      argc, argv, {"compute_image_mean", crema::kUsage},
+      [] { return std::pair<size_t, size_t>(1, 2); }, crema::compute);
 }

@@ -86,9 +86,7 @@ void report(const ConvertReport& report, const std::string& database) {
     LOG(WARNING) << "  " << count << ": " << reason;
 }
 
-int convert(const std::vector<std::string>& arguments) {
-  const size_t needed = FLAGS_labels_from_folders ? 2 : 3;
-  if (arguments.size() != needed) return show_usage("convert_imageset");
+void convert(const std::vector<std::string>& arguments) {
   require(FLAGS_backend == "lmdb", "backend ", FLAGS_backend, ": this build writes lmdb only");
   Input input = read_input(arguments);
   if (FLAGS_shuffle) LOG(INFO) << "Shuffling data";
@@ -107,12 +105,15 @@ int convert(const std::vector<std::string>& arguments) {
   }
   writer.finish();
   report(result, input.database);
-  return 0;
 }
 
 }  // namespace
 }  // namespace crema
 
 int main(int argc, char** argv) {
-  return crema::run_tool(argc, argv, crema::kUsage, crema::convert);
+  const auto counts = [] {
+    return FLAGS_labels_from_folders ? std::pair<size_t, size_t>(2, 2)
+                                     : std::pair<size_t, size_t>(3, 3);
+  };
+  return crema::run_tool(argc, argv, {"convert_imageset", crema::kUsage}, counts, crema::convert);
 }

@@ -87,9 +87,8 @@ void write_pictures(const Digits& digits, const std::string& target) {
   folder.keep();
 }
 
-int convert(const std::vector<std::string>& arguments) {
+void convert(const std::vector<std::string>& arguments) {
   const bool to_images = !FLAGS_to_images.empty();
-  if (arguments.size() != (to_images ? 2 : 3)) return show_usage("convert_mnist_data");
   require(FLAGS_backend == "lmdb", "backend ", FLAGS_backend, ": this build writes lmdb only");
   const std::string& target = to_images ? FLAGS_to_images : arguments[2];
   require(!exists(target), target, ": is there already; remove it or name another place");
@@ -99,12 +98,15 @@ int convert(const std::vector<std::string>& arguments) {
   } else {
     write_database(digits, target);
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace crema
 
 int main(int argc, char** argv) {
-  return crema::run_tool(argc, argv, crema::kUsage, crema::convert);
+  const auto counts = [] {
+    return FLAGS_to_images.empty() ? std::pair<size_t, size_t>(3, 3)
+                                   : std::pair<size_t, size_t>(2, 2);
+  };
+  return crema::run_tool(argc, argv, {"convert_mnist_data", crema::kUsage}, counts, crema::convert);
 }

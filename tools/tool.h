@@ -12,34 +12,63 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/str.h"
+
+DECLARE_bool(help);
+DECLARE_bool(helpshort);
 
 namespace crema {
 
-/// Parses the flags and calls body with what else stood on the command line. An Error's message
-/// goes to stderr. Returns the exit status: what body returned, 1 for every error.
-inline int run_tool(int argc, char** argv, const char* usage,
-                    const std::function<int(const std::vector<std::string>&)>& body) {
+/// What a tool says of itself: the name of its source file, and how it is called.
+struct ToolUsage {
+  const char* name;
+  const char* text;
+};
+
+/// Prints the tool's usage and its own flags on standard output.
+inline void show_usage(const ToolUsage& tool) {
+  gflags::ShowUsageWithFlagsRestrict(gflags::GetArgv0(), (std::string("/") + tool.name).c_str());
+}
+
+/// Parses the flags and calls body with what else stood on the command line: `low` to `high`
+/// arguments, as they are once the flags are known. --help shows the usage; so does any other
+/// number of arguments, with a line on stderr. An Error's message goes to stderr. Returns the exit
+/// status: 0, and 1 for every error.
+inline int run_tool(int argc, char** argv, const ToolUsage& tool,
+                    const std::function<std::pair<size_t, size_t>()>& counts,
+                    const std::function<void(const std::vector<std::string>&)>& body) {
   // The log goes to stderr; into files too only where GLOG_log_dir asks for them.
   (std::getenv("GLOG_log_dir") ? FLAGS_alsologtostderr : FLAGS_logtostderr) = true;
   FLAGS_log_year_in_prefix = false;
-  gflags::SetUsageMessage(usage);
-  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  gflags::SetUsageMessage(tool.text);
+  gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
+  if (FLAGS_help || FLAGS_helpshort) {
+    show_usage(tool);
+    return 0;
+  }
+  gflags::HandleCommandLineHelpFlags();
   google::InitGoogleLogging(argv[0]);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto [low, high] = counts();
+  if (arguments.size() < low || arguments.size() > high) {
+    show_usage(tool);
+    std::fflush(stdout);
+    const std::string wanted = low == high ? str(low) : str(low, " or ", high);
+    std::fprintf(stderr, "%s: takes %s arguments beside its flags, not %zu\n", tool.name,
+                 wanted.c_str(), arguments.size());
+    return 1;
+  }
   try {
-    return body({argv + 1, argv + argc});
+    body(arguments);
+    return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }
-}
-
-/// Prints the tool's usage and flags; returns 1.
-inline int show_usage(const char* tool) {
-  gflags::ShowUsageWithFlagsRestrict(gflags::GetArgv0(), (std::string("/") + tool).c_str());
-  return 1;
 }
 
 inline volatile std::sig_atomic_t stop_signal = 0;

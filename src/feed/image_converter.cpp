@@ -39,6 +39,9 @@ class Converter {
  public:
   Converter(std::vector<ListEntry> entries, const ConvertOptions& options, LmdbWriter& writer)
       : options_(options), entries_(std::move(entries)), writer_(writer) {
+    require(options.resize_height >= 0 && options.resize_width >= 0,
+            "resize_height and resize_width must not be negative: ", options.resize_height, " and ",
+            options.resize_width);
     require((options.resize_height > 0) == (options.resize_width > 0),
             "resize_height and resize_width must be given both or neither");
     // Asked before the work begins: a build without pictures, or a format that is not known.

@@ -194,6 +194,11 @@ TEST_F(ConvertImageset, FailsWithOneLineAndLeavesNothing) {
       {"empty_list", "", "", "img/", {"list.txt: ", "empty"}},
       {"backend", "--backend=leveldb", good, "img/", {"leveldb"}},
       {"one_size", "--resize_width=5", good, "img/", {"both or neither"}},
+      {"size_below_0",
+       "--resize_width=-5 --resize_height=-5",
+       good,
+       "img/",
+       {"must not be negative"}},
       {"encode_type", "--encode_type=nonsense", good, "img/", {"nonsense"}},
   };
   for (const Failure& row : rows) {
@@ -222,6 +227,17 @@ TEST_F(ConvertImageset, ShowsUsageWithoutArguments) {
     EXPECT_EQ(result.status, 1);
     EXPECT_HAS(result.output, "ROOT/ LIST DB");
     EXPECT_HAS(result.output, "-resize_height");
+    const size_t count = split(arguments, ' ').size() - (*arguments == '-');
+    EXPECT_HAS(result.output, str(" arguments beside its flags, not ", count));
+  }
+}
+
+TEST_F(ConvertImageset, HelpShowsItsOwnFlagsAndSucceeds) {
+  for (const char* tool : {"convert_imageset", "convert_mnist_data", "compute_image_mean"}) {
+    const ToolResult result = run_shell(str(tool, " --help"));
+    EXPECT_EQ(result.status, 0);
+    EXPECT_HAS(result.output, "-backend");
+    EXPECT_EQ(result.output.find("-logtostderr"), std::string::npos) << result.output;
   }
 }
 

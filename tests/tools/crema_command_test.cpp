@@ -16,7 +16,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(Command, ShowsUsageOnStandardOutput) {
   const std::vector<std::vector<std::string>> rows = {
-      {}, {"train", "test"}, {"--help"}, {"-help", "train"}, {"--cpu"}};
+      {}, {"--help"}, {"-help", "train"}, {"--cpu"}};
   for (const std::vector<std::string>& arguments : rows) {
     for (const char* program : {"crema", "caffe"}) {
       const Ended ended = run_program(program, arguments);
@@ -25,9 +25,20 @@ TEST(Command, ShowsUsageOnStandardOutput) {
            {"usage: ", "train ", "device_query", "-solver", "-weights", "-sigint_effect"}) {
         EXPECT_TRUE(contains(ended.out, part)) << part << "\n" << ended.out;
       }
+      EXPECT_EQ(ended.out.find("usage: "), ended.out.rfind("usage: ")) << "shown twice";
       EXPECT_EQ(ended.err, "");
     }
   }
+}
+
+TEST(Command, RefusesAWordThatIsNoFlag) {
+  const Ended ended = run_program("crema", {"train", "solver.prototxt"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(contains(ended.err,
+                       "crema train takes flags only, not \"solver.prototxt\" (did you mean "
+                       "--solver=solver.prototxt?)"))
+      << ended.err;
+  EXPECT_EQ(ended.out, "");
 }
 
 TEST(Command, ShowsItsVersion) {

@@ -62,13 +62,23 @@ int report(const std::string& message) {
 }
 
 int usage(const char* program) {
-  std::printf("%s: %s\n", program, kUsage);
-  std::fflush(stdout);
   gflags::ShowUsageWithFlagsRestrict(program, "tools/crema");
   return 0;
 }
 
-int run_named(const std::string& name) {
+/// The error for `crema COMMAND WORD`, where FLAG=WORD was likely meant. BVLC: shows the usage and
+/// succeeds.
+std::string surplus_word(const std::string& command, const std::string& word) {
+  const char* flag = command == "train" ? "--solver=" : "--model=";
+  const std::string meant =
+      command == "device_query" ? "" : str(" (did you mean ", flag, word, "?)");
+  return str("crema ", command, " takes flags only, not \"", word, "\"", meant,
+             "; crema --help lists them");
+}
+
+/// words: the command and whatever stands behind it beside flags.
+int run_named(const std::vector<std::string>& words) {
+  const std::string& name = words[0];
   std::vector<std::string> names;
   for (const auto& [known, command] : commands()) names.push_back(known);
   const auto found = commands().find(name);
@@ -76,6 +86,7 @@ int run_named(const std::string& name) {
     return report(str("there is no command \"", name, "\"", did_you_mean(name, names),
                       "; there are ", join(names)));
   }
+  if (words.size() > 1) return report(surplus_word(name, words[1]));
   try {
     return found->second();
   } catch (const Error& error) {
@@ -96,9 +107,9 @@ int main(int argc, char** argv) {
   gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
   if (FLAGS_help || FLAGS_helpshort) return crema::usage(argv[0]);
   gflags::HandleCommandLineHelpFlags();
-  if (argc != 2) return crema::usage(argv[0]);
+  if (argc < 2) return crema::usage(argv[0]);
   std::signal(SIGXFSZ,
               SIG_IGN);  // a file that may not grow is an error of its write, as a full disk is
   crema::start_log(argv[0]);
-  return crema::run_named(argv[1]);
+  return crema::run_named({argv + 1, argv + argc});
 }

@@ -2,6 +2,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -22,8 +23,9 @@ namespace {
 
 void set_inputs(Net& net, const Hdf5File& file) {
   for (const std::string& name : file.datasets("inputs")) {
+    require(net.has_blob(name), file.path(), ": /inputs/", name, ": the net has no such blob",
+            did_you_mean(name, net.inputs()));
     const HostBlob blob = file.read("inputs/" + name);
-    if (!net.has_blob(name)) continue;
     const Shape own = net.blob_shape(name);
     require(blob.shape.count() == own.count(), file.path(), ": input \"", name, "\" has the shape ",
             blob.shape, " here and ", own, " in the net");
@@ -39,7 +41,9 @@ void set_params(Net& net, const Hdf5File& file) {
     const std::string layer = path.substr(0, slash);
     const int node = net.layer_index(layer);
     require(node >= 0, file.path(), ": /params/", path, ": the net has no layer \"", layer, "\"");
-    const int param = net.param_of(node, std::atoi(path.c_str() + slash + 1));
+    int index = -1;
+    std::from_chars(path.data() + slash + 1, path.data() + path.size(), index);
+    const int param = str(index) == path.substr(slash + 1) ? net.param_of(node, index) : -1;
     require(param >= 0, file.path(), ": /params/", path, ": layer \"", layer,
             "\" has no such parameter");
     net.set_param_values(param, file.read("params/" + path).data);

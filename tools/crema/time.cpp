@@ -87,7 +87,8 @@ int time_command() {
   const NetParameter model = read_model(phase_flag().value_or(TRAIN));
   Net net(model, options, make_ops(chosen_device()));
   LOG(INFO) << "Performing Forward";
-  LOG(INFO) << "Initial loss: " << net.forward();
+  const float loss = net.forward();
+  LOG(INFO) << "Initial loss: " << loss;
   LOG(INFO) << "Performing Backward";
   net.clear_gradients();
   net.backward();
