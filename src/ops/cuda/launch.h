@@ -18,8 +18,7 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t dynamic_sha
             cudaStream_t stream, const Args&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
 #if defined(CREMA_CUDA_SIM)
-  check(cuda_sim::launch_kernel(grid, block, dynamic_shared_bytes, stream,
-                                [=] { kernel(static_cast<Params>(args)...); }),
+  check(cuda_sim::launch_kernel(kernel, grid, block, dynamic_shared_bytes, stream, args...),
         "a kernel launch");
 #else
   kernel<<<grid, block, dynamic_shared_bytes, stream>>>(static_cast<Params>(args)...);
