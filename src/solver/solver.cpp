@@ -154,7 +154,10 @@ bool Solver::wants_test() const {
 }
 
 void Solver::test_all() {
+  for (TestNet& test : tests_) test.began = test.now();
   for (size_t i = 0; i < tests_.size() && !stop_; ++i) test(static_cast<int>(i));
+  if (stop_) return;
+  for (TestNet& test : tests_) test.began.reset();
 }
 
 void Solver::test(int index) {

@@ -55,6 +55,8 @@ class Solver {
   /// One test of every test net, logged.
   void test_all();
   /// Writes weights and state; returns the state's path. Throws Error; old files stay whole then.
+  /// In the middle of tests the state has the test nets as they were before, since a resumed run
+  /// tests again.
   std::string snapshot();
 
   int iter() const { return iter_; }
@@ -72,10 +74,17 @@ class Solver {
   bool stopped_early() const { return stop_; }
 
  private:
+  /// Where a test net stands.
+  struct Position {
+    uint64_t forward_count = 0;
+    std::vector<std::pair<std::string, uint64_t>> cursors;
+  };
   struct TestNet {
     std::unique_ptr<Net> net;
     int iterations;
     std::vector<std::vector<double>> scores;
+    std::optional<Position> began;  // while tests run, and after they were broken off
+    Position now() const { return {net->forward_count(), net->cursors()}; }
   };
 
   void check_fields() const;

@@ -99,7 +99,8 @@ void Solver::build_nets() {
     tests_.push_back({.net = std::make_unique<Net>(source.net, net_options(source, TEST),
                                                    options_.ops, net_.get()),
                       .iterations = source.test_iter,
-                      .scores = {}});
+                      .scores = {},
+                      .began = {}});
   }
 }
 
@@ -128,10 +129,11 @@ std::string Solver::snapshot() {
   for (const auto& [layer, record] : net_->cursors())
     state.cursors.push_back({.net = 0, .layer = layer, .record = record});
   for (size_t i = 0; i < tests_.size(); ++i) {
-    for (const auto& [layer, record] : tests_[i].net->cursors()) {
+    const Position position = tests_[i].began ? *tests_[i].began : tests_[i].now();
+    for (const auto& [layer, record] : position.cursors) {
       state.cursors.push_back({.net = static_cast<int>(i) + 1, .layer = layer, .record = record});
     }
-    state.test_forward_counts.push_back(tests_[i].net->forward_count());
+    state.test_forward_counts.push_back(position.forward_count);
   }
   LOG(INFO) << "Snapshotting solver state to " << kind << files.state;
   hdf5 ? write_solver_state_hdf5(files.state, state)

@@ -99,6 +99,27 @@ TEST_P(Resume, FromAStateWithoutCursorsIsGoingOnToo) {
 INSTANTIATE_TEST_SUITE_P(Types, Resume, testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Snapshot, InTheMiddleOfATestHoldsWhereTheTestBegan) {
+  const WorkFolder folder;
+  write_rows("rows", 11, 5);
+  const std::string text = solver_text(kTypes[0], "max_iter: 20");
+  Solver* running = nullptr;
+  SolverOptions options;
+  options.ops = make_ops({});
+  options.take_request = [&running] {  // before the second batch of the test at iteration 8
+    const bool is_there =
+        running != nullptr && running->iter() == 8 && running->test_net(0).forward_count() == 5;
+    return SolverRequest{.stop = false, .snapshot = is_there};
+  };
+  Solver whole(parse_solver(text), options);
+  running = &whole;
+  whole.step(9);
+  const auto resumed = make_solver(text, "s_iter_8.solverstate");
+  resumed->step(1);
+  EXPECT_EQ(whole.test_scores(0), resumed->test_scores(0));
+  expect_same(whole, *resumed);
+}
+
 TEST(Snapshot, HoldsTheSeedOfARunWithoutOne) {
   const WorkFolder folder;
   write_rows("rows", 11, 5);
