@@ -85,6 +85,26 @@ TEST(Solver, CapsLongOutputs) {
   EXPECT_EQ(log.with("Train net output #81: x = ").size(), 1u);
 }
 
+TEST(Solver, DebugInfoShowsTheLayersOfTheFileAlone) {
+  const WorkFolder folder;
+  const auto solver = make_solver(
+      str("net_param { layer { name: 'x' type: 'DummyData' top: 'x' top: 't' dummy_data_param { "
+          "shape { "
+          "dim: 2 dim: 8 dim: 6 dim: 6 } shape { dim: 2 dim: 1 } data_filler { type: 'gaussian' } "
+          "data_filler { value: 1 } } } "
+          "layer { name: 'conv' type: 'Convolution' bottom: 'x' top: 'conv' convolution_param { "
+          "num_output: 16 kernel_size: 3 weight_filler { type: 'xavier' } } } "
+          "layer { name: 'ip' type: 'InnerProduct' bottom: 'conv' top: 'ip' inner_product_param { "
+          "num_output: 1 weight_filler { type: 'xavier' } } } "
+          "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 't' top: 'loss' } } ",
+          kFixed, "max_iter: 1 display: 1 debug_info: true"));
+  ASSERT_NE(solver->net().layer_index("conv"), 1) << "no step between layouts, nothing is tested";
+  LogLines log;
+  solver->step(1);
+  EXPECT_EQ(log.with("[Forward] Layer ").size(), 2u + 3 + 3 + 1);
+  EXPECT_EQ(log.with("[Backward] Layer ").size(), 2u + 3 + 1);
+}
+
 TEST(Solver, AveragesTheLossOverAWindowThatStartsAnewAtEachStep) {
   const WorkFolder folder;
   write_rows("rows", 7, 3);
