@@ -28,6 +28,7 @@ std::string modern_type(int v1_type) {
       {V1LayerParameter::NONE, ""},
       {V1LayerParameter::ABSVAL, "AbsVal"},
       {V1LayerParameter::ARGMAX, "ArgMax"},
+      {V1LayerParameter::BN, "BN"},
       {V1LayerParameter::BNLL, "BNLL"},
       {V1LayerParameter::HDF5_DATA, "HDF5Data"},
       {V1LayerParameter::HDF5_OUTPUT, "HDF5Output"},
