@@ -1,8 +1,11 @@
 // Which feed a layer type has.
 #include "feed/feed.h"
 
+#include <glog/logging.h>
+
 #include "base/error.h"
 #include "base/philox.h"
+#include "feed/annotated_loader.h"
 #include "feed/hdf5_feed.h"
 #include "feed/loaders.h"
 
@@ -28,6 +31,17 @@ TransformationParameter transform_of(const LayerParameter& layer, const Param& o
   return transform;
 }
 
+/// Fields that only AnnotatedData reads are no mistake, but do nothing.
+void warn_of_unread(const LayerParameter& layer) {
+  const TransformationParameter& t = layer.transform_param();
+  if (t.has_resize_param() || t.has_emit_constraint() || t.has_distort_param() ||
+      t.has_expand_param()) {
+    LOG(WARNING) << "layer \"" << layer.name() << "\" (" << layer.type()
+                 << "): resize_param, emit_constraint, distort_param and expand_param are read by "
+                 << "AnnotatedData only";
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& context) {
@@ -40,6 +54,13 @@ std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& 
                         .transform = {}};
   PrefetchFeed::Options pipeline;
   pipeline.prefetch = static_cast<int>(layer.data_param().prefetch());
+  if (layer.type() == "AnnotatedData") {
+    const DataParameter& param = layer.data_param();
+    options.transform = transform_of(layer, param);
+    pipeline.batch_size = checked_batch_size("data_param", param.batch_size());
+    return std::make_unique<PrefetchFeed>(make_annotated_loader(layer, options), pipeline);
+  }
+  warn_of_unread(layer);
   if (layer.type() == "Data") {
     const DataParameter& param = layer.data_param();
     options.transform = transform_of(layer, param);
