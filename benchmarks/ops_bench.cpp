@@ -20,8 +20,10 @@ class Bench {
     buffers_.push_back(ops->allocate(desc.bytes(), Memory::device));
     Tensor t{buffers_.back().get(), desc};
     if (desc.dtype == DType::f32) {
+      // No period that a branch predictor could learn.
+      RandomStream random(static_cast<uint64_t>(buffers_.size()));
       for (int64_t i = 0; i < desc.count(); ++i) {
-        t.f32()[i] = static_cast<float>(i * 7 % 101) * 0.01f - 0.5f;
+        t.f32()[i] = uniform01(random.next()) - 0.5f;
       }
     }
     return t;
@@ -85,6 +87,8 @@ constexpr ConvCase kConvCases[] = {
     {"caffenet2", 16, 96, 27, 256, 5, 1, 2, 2},      {"caffenet3", 16, 256, 13, 384, 3, 1, 1, 1},
     {"caffenet4", 16, 384, 13, 384, 3, 1, 1, 2},     {"caffenet5", 16, 384, 13, 256, 3, 1, 1, 2},
     {"resnet50_1", 4, 3, 224, 64, 7, 2, 3, 1},       {"resnet50_1x1", 4, 256, 56, 64, 1, 1, 0, 1},
+    {"googlenet2", 8, 64, 56, 192, 3, 1, 1, 1},      {"vgg1_2", 1, 64, 224, 64, 3, 1, 1, 1},
+    {"squeezenet1", 4, 3, 227, 64, 3, 2, 0, 1},      {"squeezenet_e3", 16, 16, 56, 64, 3, 1, 1, 1},
     {"mobilenet_dw", 8, 128, 56, 128, 3, 1, 1, 128},
 };
 
@@ -128,13 +132,52 @@ void run_conv(benchmark::State& state, const ConvCase& c, Direction direction, L
   if (gemm_rate > 0) state.counters["share"] = {total / gemm_rate, benchmark::Counter::kIsRate};
 }
 
-void run_pool(benchmark::State& state, PoolKind kind, Layout layout) {
+void run_linear(benchmark::State& state, int64_t m, int64_t k, int64_t n, Direction direction) {
   Bench bench;
-  const PoolDesc d{.x = {Shape{16, 96, 55, 55}, DType::f32, layout},
-                   .y = {Shape{16, 96, 27, 27}, DType::f32, layout},
+  const LinearDesc d{.m = m, .k = k, .n = n, .bias = true, .act = {}};
+  const std::unique_ptr<LinearPlan> plan = bench.ops->plan(d);
+  plan->bind(bench.workspace(plan->needs()));
+  const auto matrix = [&](int64_t rows, int64_t cols) {
+    return bench.tensor({Shape{rows, cols}, DType::f32, Layout::nchw});
+  };
+  const Tensor x = matrix(m, k), w = matrix(n, k), y = matrix(m, n), dw = matrix(n, k);
+  const Tensor b = bench.tensor({Shape{n}, DType::f32, Layout::nchw});
+  plan->weights_changed(w);
+  for (auto _ : state) {
+    switch (direction) {
+      case Direction::forward:
+        plan->forward(x, w, b, y);
+        break;
+      case Direction::data:
+        plan->backward_data(y, w, {x, Write::overwrite});
+        break;
+      case Direction::params:
+        plan->backward_params(x, y, {dw, Write::overwrite}, {b, Write::overwrite});
+        break;
+    }
+  }
+  const double total = 2.0 * static_cast<double>(m * k * n * state.iterations());
+  state.counters["FLOP"] = {total, benchmark::Counter::kIsRate};
+  if (gemm_rate > 0) state.counters["share"] = {total / gemm_rate, benchmark::Counter::kIsRate};
+}
+
+struct PoolCase {
+  const char* name;
+  int64_t n, c, size, out, kernel, stride;
+};
+
+constexpr PoolCase kPoolCases[] = {{"caffenet1", 16, 96, 55, 27, 3, 2},
+                                   {"cifar1", 100, 32, 32, 16, 3, 2},
+                                   {"lenet1", 64, 20, 24, 12, 2, 2},
+                                   {"googlenet3", 8, 192, 28, 26, 3, 1}};
+
+void run_pool(benchmark::State& state, const PoolCase& c, PoolKind kind, Layout layout) {
+  Bench bench;
+  const PoolDesc d{.x = {Shape{c.n, c.c, c.size, c.size}, DType::f32, layout},
+                   .y = {Shape{c.n, c.c, c.out, c.out}, DType::f32, layout},
                    .kind = kind,
-                   .kernel = both(3),
-                   .stride = both(2),
+                   .kernel = both(c.kernel),
+                   .stride = both(c.stride),
                    .pad = both(0)};
   const std::unique_ptr<PoolPlan> plan = bench.ops->plan(d);
   plan->bind(bench.workspace(plan->needs()));
@@ -216,25 +259,45 @@ void measure_gemm_rate() {
   }
 }
 
+struct LinearCase {
+  const char* name;
+  int64_t m, k, n;
+};
+
+constexpr LinearCase kLinearCases[] = {{"lenet1", 64, 800, 500},
+                                       {"cifar1", 100, 1024, 64},
+                                       {"caffenet6", 16, 9216, 4096},
+                                       {"caffenet8", 16, 4096, 1000},
+                                       {"vgg7", 4, 4096, 4096}};
+constexpr std::pair<const char*, Direction> kDirections[] = {
+    {"/forward", Direction::forward}, {"/data", Direction::data}, {"/params", Direction::params}};
+
 void register_all() {
   for (const int64_t n : {512, 2048}) benchmark::RegisterBenchmark("gemm", run_gemm)->Arg(n);
   benchmark::RegisterBenchmark("copy", run_copy)->Arg(16 << 20);
   for (const int64_t c : {3, 64}) benchmark::RegisterBenchmark("transpose", run_transpose)->Arg(c);
+  for (const LinearCase& c : kLinearCases) {
+    for (const auto& [word, direction] : kDirections) {
+      benchmark::RegisterBenchmark((std::string("linear/") + c.name + word).c_str(), run_linear,
+                                   c.m, c.k, c.n, direction);
+    }
+  }
   for (const Layout layout : {Layout::nhwc, Layout::nchw}) {
     const std::string suffix = layout == Layout::nhwc ? "/nhwc" : "/nchw";
     for (const ConvCase& c : kConvCases) {
       const std::string name = std::string("conv/") + c.name;
-      const std::pair<const char*, Direction> directions[] = {{"/forward", Direction::forward},
-                                                              {"/data", Direction::data},
-                                                              {"/params", Direction::params}};
-      for (const auto& [word, direction] : directions) {
+      for (const auto& [word, direction] : kDirections) {
         benchmark::RegisterBenchmark((name + word + suffix).c_str(), run_conv, c, direction,
                                      layout);
       }
     }
-    benchmark::RegisterBenchmark(("pool/max" + suffix).c_str(), run_pool, PoolKind::max, layout);
-    benchmark::RegisterBenchmark(("pool/average" + suffix).c_str(), run_pool, PoolKind::average,
-                                 layout);
+    for (const PoolCase& c : kPoolCases) {
+      const std::string name = c.name + suffix;
+      benchmark::RegisterBenchmark(("pool/max/" + name).c_str(), run_pool, c, PoolKind::max,
+                                   layout);
+      benchmark::RegisterBenchmark(("pool/average/" + name).c_str(), run_pool, c, PoolKind::average,
+                                   layout);
+    }
     benchmark::RegisterBenchmark(("lrn/across" + suffix).c_str(), run_lrn, layout, false);
     benchmark::RegisterBenchmark(("lrn/within" + suffix).c_str(), run_lrn, layout, true);
     benchmark::RegisterBenchmark(("norm" + suffix).c_str(), run_norm, layout);
