@@ -2,7 +2,7 @@
 // squares anew, or kept in double and never below 0, so that it cannot fall below k. Backward needs
 // x and dy only.
 #include "ops/cpu/isa/loops.h"
-#include "ops/functors.h"
+#include "ops/cpu/isa/lrn_power.h"
 
 namespace crema::CREMA_ISA {
 namespace {
@@ -12,44 +12,6 @@ constexpr int64_t kReach = kMostLrnSize / 2;  // the farthest neighbour of the f
 
 int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
-
-enum class Beta { three_quarters, half, one, any };
-
-Beta kind_of(float beta) {
-  if (beta == 0.75f) return Beta::three_quarters;
-  if (beta == 0.5f) return Beta::half;
-  return beta == 1.0f ? Beta::one : Beta::any;
-}
-
-/// scale^-beta.
-template <Beta kBeta>
-__attribute__((always_inline)) inline float power(float scale, float beta) {
-  if constexpr (kBeta == Beta::three_quarters) {
-    const float root = root_of(scale);
-    return 1.0f / (root * root_of(root));
-  } else if constexpr (kBeta == Beta::half) {
-    return 1.0f / root_of(scale);
-  } else if constexpr (kBeta == Beta::one) {
-    return 1.0f / scale;
-  } else {
-    return exp_of(-beta * log_of(scale));
-  }
-}
-
-/// Calls loop with the constant for beta.
-template <class Loop>
-__attribute__((always_inline)) inline void for_beta(float beta, const Loop& loop) {
-  switch (kind_of(beta)) {
-    case Beta::three_quarters:
-      return loop.template operator()<Beta::three_quarters>();
-    case Beta::half:
-      return loop.template operator()<Beta::half>();
-    case Beta::one:
-      return loop.template operator()<Beta::one>();
-    case Beta::any:
-      return loop.template operator()<Beta::any>();
-  }
-}
 
 /// sum[i] = values[i] + ... + values[i + size - 1] for n sums.
 __attribute__((always_inline)) inline void window_sums(const float* values, int64_t n, int64_t size,
@@ -89,7 +51,8 @@ void forward_row(const LrnArgs& a, const float* x, float* y) {
     window_sums(squares, n, a.size, sum);
     const float k = a.k, alpha = a.alpha, beta = a.beta;
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[c + i] = x[c + i] * power<kBeta>(k + alpha * sum[i], beta);
+    for (int64_t i = 0; i < n; ++i)
+      y[c + i] = x[c + i] * shrink_of<kBeta>(k + alpha * sum[i], beta).power;
   }
 }
 
@@ -108,8 +71,9 @@ void backward_row(const LrnArgs& a, const float* x, const float* dy, float* dx) 
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       const float scale = k + alpha * sum[i];
-      shrink[i] = power<kBeta>(scale, beta);
-      ratio[i] = dy[first + i] * x[first + i] * shrink[i] / scale;
+      const Shrink p = shrink_of<kBeta>(scale, beta);
+      shrink[i] = p.power;
+      ratio[i] = dy[first + i] * x[first + i] * p.power_over;
     }
     for (int64_t i = end; i < wide; ++i) ratio[i] = 0;
     window_sums(ratio, n, a.size, sum);
@@ -151,7 +115,8 @@ void forward_places(const LrnArgs& a, const float* x, float* y, int64_t n) {
     const float* from = x + c * a.plane;
     float* to = y + c * a.plane;
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) to[i] = from[i] * power<kBeta>(a.k + a.alpha * sum[i], a.beta);
+    for (int64_t i = 0; i < n; ++i)
+      to[i] = from[i] * shrink_of<kBeta>(a.k + a.alpha * sum[i], a.beta).power;
   }
 }
 
@@ -171,8 +136,9 @@ void backward_places(const LrnArgs& a, const float* x, const float* dy, float* d
 #pragma omp simd
       for (int64_t i = 0; i < n; ++i) {
         const float scale = a.k + a.alpha * sum[i];
-        s[i] = power<kBeta>(scale, a.beta);
-        r[i] = g[i] * from[i] * s[i] / scale;
+        const Shrink p = shrink_of<kBeta>(scale, a.beta);
+        s[i] = p.power;
+        r[i] = g[i] * from[i] * p.power_over;
       }
     } else {
       for (int64_t i = 0; i < n; ++i) r[i] = 0;
@@ -225,7 +191,7 @@ class RunningScale {
 void forward_place(const LrnArgs& a, const float* x, float* y, int64_t stride) {
   RunningScale scale(a, x, stride);
   for (int64_t c = 0; c < a.channels; ++c) {
-    y[c * stride] = x[c * stride] * power<Beta::any>(scale.next(), a.beta);
+    y[c * stride] = x[c * stride] * shrink_of<Beta::any>(scale.next(), a.beta).power;
   }
 }
 
@@ -234,15 +200,15 @@ void backward_place(const LrnArgs& a, const float* x, const float* dy, float* dx
   const int64_t reach = a.size / 2;
   const auto ratio = [&](RunningScale& running, int64_t c) {
     const float scale = running.next();
-    return static_cast<double>(dy[c * stride] * x[c * stride] * power<Beta::any>(scale, a.beta) /
-                               scale);
+    return static_cast<double>(dy[c * stride] * x[c * stride] *
+                               shrink_of<Beta::any>(scale, a.beta).power_over);
   };
   double sum = 0;
   for (int64_t c = 0; c < lesser(reach, a.channels); ++c) sum += ratio(ahead, c);
   for (int64_t c = 0; c < a.channels; ++c) {
     if (c + reach < a.channels) sum += ratio(ahead, c + reach);
     if (c - reach - 1 >= 0) sum -= ratio(behind, c - reach - 1);
-    const float v = dy[c * stride] * power<Beta::any>(here.next(), a.beta) -
+    const float v = dy[c * stride] * shrink_of<Beta::any>(here.next(), a.beta).power -
                     2.0f * a.alpha * a.beta * x[c * stride] * static_cast<float>(sum);
     dx[c * stride] = a.accumulate ? dx[c * stride] + v : v;
   }

@@ -70,10 +70,12 @@ void moments_of_rows(const NormArgs& a, int64_t begin, int64_t end, int64_t c, i
 
 template <bool kAccumulate>
 void dx_row(const NormArgs& a, const float* x, const float* y, const float* dy, float* dx) {
+  const float *mean = a.mean, *scale = a.scale, *shift = a.shift, *slant = a.slant;
+  const float slope = a.slope;
 #pragma omp simd
   for (int64_t c = 0; c < a.channels; ++c) {
-    const float g = masked(dy[c], y[c], a.slope);
-    const float v = a.scale[c] * g + (a.slant[c] * (x[c] - a.mean[c]) + a.shift[c]);
+    const float g = masked(dy[c], y[c], slope);
+    const float v = scale[c] * g + (slant[c] * (x[c] - mean[c]) + shift[c]);
     dx[c] = kAccumulate ? dx[c] + v : v;
   }
 }
@@ -82,10 +84,11 @@ template <bool kAccumulate>
 void dx_plane(const NormArgs& a, int64_t c, int64_t at) {
   const float scale = a.scale[c], slant = a.slant[c], shift = a.shift[c], mean = a.mean[c];
   const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at;
+  const float slope = a.slope;
   float* dx = a.dx + at;
 #pragma omp simd
   for (int64_t i = 0; i < a.plane; ++i) {
-    const float v = scale * masked(dy[i], y[i], a.slope) + (slant * (x[i] - mean) + shift);
+    const float v = scale * masked(dy[i], y[i], slope) + (slant * (x[i] - mean) + shift);
     dx[i] = kAccumulate ? dx[i] + v : v;
   }
 }
@@ -122,12 +125,13 @@ void norm_moments_nchw(const NormArgs& a, int64_t begin, int64_t end) {
 
 void norm_apply_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
-    const float* x = a.x + row * a.channels;
+    const float *x = a.x + row * a.channels, *mean = a.mean, *scale = a.scale, *shift = a.shift;
     float* y = a.y + row * a.channels;
+    const float slope = a.slope;
 #pragma omp simd
     for (int64_t c = 0; c < a.channels; ++c) {
-      const float v = (x[c] - a.mean[c]) * a.scale[c] + a.shift[c];
-      y[c] = v < 0 ? a.slope * v : v;
+      const float v = (x[c] - mean[c]) * scale[c] + shift[c];
+      y[c] = v < 0 ? slope * v : v;
     }
   }
 }
@@ -157,9 +161,10 @@ void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
         for (int64_t r = row; r < lesser(row + kRows, last); ++r) {
           const int64_t at = r * a.channels + c;
           const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at, *mean = a.mean + c;
+          const float slope = a.slope;
 #pragma omp simd
           for (int64_t i = 0; i < n; ++i) {
-            const float g = masked(dy[i], y[i], a.slope);
+            const float g = masked(dy[i], y[i], slope);
             sum[i] += g;
             dot[i] += g * (x[i] - mean[i]);
           }
