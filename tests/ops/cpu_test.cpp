@@ -86,20 +86,22 @@ TensorDesc picture(int64_t n, int64_t c, int64_t size, Layout layout) {
 
 SpatialDims both(int64_t v) { return {.axes = 2, .v = {v, v}}; }
 
-Step conv_step(Bench& bench, Layout layout, int64_t channels) {
+Step conv_step(Bench& bench, Layout layout, int64_t channels, int groups = 1) {
+  const int64_t outputs = groups == 1 ? 24 : channels;
   ConvDesc d{.x = picture(4, channels, 14, layout),
-             .w = {Shape{24, channels, 3, 3}},
-             .y = picture(4, 24, 14, layout),
+             .w = {Shape{outputs, channels / groups, 3, 3}},
+             .y = picture(4, outputs, 14, layout),
              .pad = both(1),
              .stride = both(1),
              .dilation = both(1),
+             .groups = groups,
              .bias = true,
              .act = {ActKind::relu}};
   std::shared_ptr<ConvPlan> plan = bench.ops.plan(d);
   plan->bind(bench.workspace(plan->needs()));
   const Tensor x = bench.tensor(d.x), w = bench.tensor(d.w), y = bench.tensor(d.y);
   const Tensor dx = bench.tensor(d.x), dw = bench.tensor(d.w), dy = bench.tensor(d.y);
-  const Tensor b = bench.tensor({Shape{24}}), db = bench.tensor({Shape{24}});
+  const Tensor b = bench.tensor({Shape{outputs}}), db = bench.tensor({Shape{outputs}});
   return [=] {
     plan->weights_changed(w);
     plan->forward(x, w, b, {}, y);
@@ -218,6 +220,9 @@ const std::vector<Row>& rows() {
       };
       add("conv_nchw", "conv_nhwc", [=](Bench& b) { return conv_step(b, layout, 16); });
       add("conv_3_nchw", "conv_3_nhwc", [=](Bench& b) { return conv_step(b, layout, 3); });
+      add("conv_64_nchw", "conv_64_nhwc", [=](Bench& b) { return conv_step(b, layout, 64); });
+      add("depthwise_nchw", "depthwise_nhwc",
+          [=](Bench& b) { return conv_step(b, layout, 48, 48); });
       add("conv_1_nchw", "conv_1_nhwc", [=](Bench& b) { return conv_step(b, layout, 1); });
       add("max_nchw", "max_nhwc", [=](Bench& b) { return pool_step(b, PoolKind::max, layout); });
       add("average_nchw", "average_nhwc",

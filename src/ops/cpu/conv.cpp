@@ -3,8 +3,11 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ops/cpu/conv_data.h"
+#include "ops/cpu/conv_depthwise.h"
 #include "ops/cpu/conv_direct.h"
 #include "ops/cpu/conv_nchw.h"
+#include "ops/cpu/conv_params.h"
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/parallel.h"
 
@@ -131,18 +134,20 @@ class PackedWeights {
 
 class DnnlConvPlan : public ConvPlan {
  public:
-  DnnlConvPlan(CpuOps& ops, const ConvDesc& desc) : isa_(ops.isa()), desc_(desc) {
+  DnnlConvPlan(CpuOps& ops, const ConvDesc& desc)
+      : isa_(ops.isa()), gemm_(ops.matrix_product()), desc_(desc) {
     const Problem p(desc);
     const DnnlContext& context = ops.dnnl();
     const auto forward = plan_forward(context, p);
+    is_wide_ = std::string_view(forward.impl_info_str()).find("avx512") != std::string_view::npos;
     if (desc.train && desc.need_dx) plan_backward_data(context, p, forward);
     if (desc.train) plan_backward_weights(context, p, forward);
   }
 
   Needs needs() const override {
+    const size_t backward = data_ ? data_->packed_bytes() : backward_weights_.bytes();
     return {.scratch = scratch_bytes_,
-            .packed = forward_weights_at_ + forward_weights_.bytes() +
-                      (backward_shares_ ? 0 : backward_weights_.bytes() + 64)};
+            .packed = forward_weights_.bytes() + (backward_shares_ ? 0 : backward + 64)};
   }
 
   void bind(const Workspace& workspace) override {
@@ -153,13 +158,14 @@ class DnnlConvPlan : public ConvPlan {
       }
     }
     forward_weights_.bind(part(workspace.packed, 0));
-    if (!backward_shares_) {
-      backward_weights_.bind(part(workspace.packed, (forward_weights_.bytes() + 63) / 64 * 64));
-    }
+    if (backward_shares_) return;
+    data_weights_ = part(workspace.packed, (forward_weights_.bytes() + 63) / 64 * 64);
+    backward_weights_.bind(data_weights_);
   }
 
   void weights_changed(CTensor w) override {
     forward_weights_.pack(w.f32());
+    if (data_) return data_->pack(w.f32(), data_weights_);
     if (backward_data_ && !backward_shares_) backward_weights_.pack(w.f32());
   }
 
@@ -179,6 +185,7 @@ class DnnlConvPlan : public ConvPlan {
 
   void backward_data(CTensor dy, CTensor w, Grad dx) override {
     if (!dx) return;
+    if (data_) return data_->run(dy.f32(), data_weights_, dx, part(scratch_, 0));
     const PackedWeights& weights = backward_shares_ ? forward_weights_ : backward_weights_;
     const bool adds = dx.how == Write::accumulate;
     float* target = adds ? part(scratch_, dx_at_) : dx.t.f32();
@@ -191,6 +198,8 @@ class DnnlConvPlan : public ConvPlan {
 
   void backward_params(CTensor x, CTensor dy, Grad dw, Grad db) override {
     if (!dw && !db) return;
+    if (depthwise_) return depthwise_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
+    if (params_) return params_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     const bool is_direct = !unpack_ && dw && dw.how == Write::overwrite;
     const bool bias_direct = db && db.how == Write::overwrite;
     float* dw_target = is_direct ? dw.t.f32() : part(scratch_, dw_at_);
@@ -237,6 +246,12 @@ class DnnlConvPlan : public ConvPlan {
 
   void plan_backward_data(const DnnlContext& context, const Problem& p,
                           const Forward::primitive_desc& hint) {
+    if (!is_wide_ && ConvData::suits(desc_)) {
+      data_ = std::make_unique<ConvData>(isa_, gemm_, desc_);
+      backward_shares_ = false;
+      want_scratch(data_->scratch_bytes());
+      return;
+    }
     const auto d = backward_data_desc(context, p, hint);
     backward_data_ = DnnlCall(context, BackwardData(d));
     backward_data_.declare(DNNL_ARG_DIFF_DST, p.y);
@@ -253,6 +268,16 @@ class DnnlConvPlan : public ConvPlan {
 
   void plan_backward_weights(const DnnlContext& context, const Problem& p,
                              const Forward::primitive_desc& hint) {
+    if (!is_wide_ && ConvParams::suits(desc_)) {
+      params_ = std::make_unique<ConvParams>(isa_, gemm_, desc_);
+      want_scratch(params_->scratch_bytes());
+      return;
+    }
+    if (!is_wide_ && ConvDepthwise::suits(isa_, desc_)) {
+      depthwise_ = std::make_unique<ConvDepthwise>(isa_, desc_);
+      want_scratch(depthwise_->scratch_bytes());
+      return;
+    }
     const auto d = backward_weights_desc(context, p, desc_.bias, hint);
     backward_weights_call_ = DnnlCall(context, BackwardWeights(d));
     backward_weights_call_.declare(DNNL_ARG_SRC, p.x);
@@ -283,12 +308,19 @@ class DnnlConvPlan : public ConvPlan {
   void want_scratch(size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
 
   const Isa& isa_;
+  const Gemm& gemm_;
   ConvDesc desc_;
+  // In place of the library's, or null.
+  std::unique_ptr<ConvData> data_;
+  std::unique_ptr<ConvParams> params_;
+  std::unique_ptr<ConvDepthwise> depthwise_;
   DnnlCall forward_, backward_data_, backward_weights_call_, unpack_, unpack_adding_;
   PackedWeights forward_weights_, backward_weights_;
   Desc forward_format_;
   Tensor scratch_;
-  size_t scratch_bytes_ = 0, dx_at_ = 0, dw_at_ = 0, db_at_ = 0, forward_weights_at_ = 0;
+  size_t scratch_bytes_ = 0, dx_at_ = 0, dw_at_ = 0, db_at_ = 0;
+  float* data_weights_ = nullptr;
+  bool is_wide_ = false;  // the library computes with AVX-512
   bool is_fused_ = true, backward_shares_ = true;
 };
 

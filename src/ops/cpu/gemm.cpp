@@ -14,11 +14,17 @@ namespace {
 /// Up to as many columns products of rows are faster than tiles.
 constexpr int64_t kFewColumns = 4;
 
-/// What packing the second operand and writing c cost, in steps of a copy.
-int64_t packing_cost(const GemmArgs& g) {
+/// Whether strips of a are packed too: a is read once more, then in a better order for each column
+/// tile.
+bool packs_a(const GemmArgs& g, int64_t tile_cols) { return g.n >= 8 * tile_cols; }
+
+/// What packing the second operand, reading the first one across its rows and writing c cost, in
+/// steps of a copy.
+int64_t packing_cost(const GemmArgs& g, int64_t tile_cols) {
   const int64_t pack = g.k * g.n * (g.b.col_stride == 1 ? 1 : 3);
+  const int64_t read = g.a.col_stride == 1 || packs_a(g, tile_cols) ? 0 : 3 * g.m * g.k;
   const int64_t store = g.c_col_stride == 1 ? 0 : 2 * g.m * g.n * ((g.k + 255) / 256);
-  return pack + store;
+  return pack + read + store;
 }
 
 /// The same product as c^T = b^T a^T.
@@ -30,25 +36,6 @@ GemmArgs transposed(const GemmArgs& g) {
   std::swap(t.c_row_stride, t.c_col_stride);
   std::swap(t.row_bias, t.col_bias);
   return t;
-}
-
-/// How many ways rows and columns are split.
-struct Grid {
-  int rows, cols;
-};
-
-Grid grid_for(int threads, int64_t row_tiles, int64_t col_tiles) {
-  Grid best{1, 1};
-  int64_t least = row_tiles * col_tiles;
-  for (int rows = 1; rows <= threads; ++rows) {
-    const int cols = threads / rows;
-    const int64_t load = ((row_tiles + rows - 1) / rows) * ((col_tiles + cols - 1) / cols);
-    if (load < least) {
-      least = load;
-      best = {rows, cols};
-    }
-  }
-  return best;
 }
 
 }  // namespace
@@ -69,26 +56,37 @@ void Gemm::run(GemmArgs g) const {
     return parallel_ranges(few.m, work, 4,
                            [&](int64_t begin, int64_t end) { isa_.gemm_dots(few, begin, end); });
   }
-  if (packing_cost(other) < packing_cost(g)) g = other;
-  const int64_t row_tiles = (g.m + isa_.gemm_rows - 1) / isa_.gemm_rows;
-  const int64_t col_tiles = (g.n + isa_.gemm_cols - 1) / isa_.gemm_cols;
-  // Packing reads a once more; strips of a are then read col_tiles times in a better order.
-  g.packs_a = col_tiles >= 8;
-  const int threads =
-      std::min<int>(threads_for(row_tiles * col_tiles, work), static_cast<int>(buffers_.size()));
-  const Grid grid = grid_for(threads, row_tiles, col_tiles);
-  const auto part = [&](int64_t rank) {
-    const int64_t row = rank / grid.cols, col = rank % grid.cols;
-    isa_.gemm(g, {row_tiles * row / grid.rows * isa_.gemm_rows,
-                  std::min(row_tiles * (row + 1) / grid.rows * isa_.gemm_rows, g.m),
-                  col_tiles * col / grid.cols * isa_.gemm_cols,
-                  std::min(col_tiles * (col + 1) / grid.cols * isa_.gemm_cols, g.n),
-                  buffers_[static_cast<size_t>(rank)].get()});
-  };
-  const int parts = grid.rows * grid.cols;
-  if (parts == 1) return part(0);
-#pragma omp parallel num_threads(parts)
-  part(omp_get_thread_num());
+  if (packing_cost(other, isa_.gemm_cols) < packing_cost(g, isa_.gemm_cols)) g = other;
+  g.packs_a = packs_a(g, isa_.gemm_cols);
+  split(g.m, g.n, work, [&](int, const GemmPart& part) { isa_.gemm(g, part); });
+}
+
+Grid Gemm::grid_for(int64_t m, int64_t n, int64_t work) const {
+  const int64_t row_tiles = (m + isa_.gemm_rows - 1) / isa_.gemm_rows;
+  const int64_t col_tiles = (n + isa_.gemm_cols - 1) / isa_.gemm_cols;
+  const int threads = std::min(threads_for(row_tiles * col_tiles, work), most_threads());
+  Grid best;
+  int64_t least = row_tiles * col_tiles;
+  for (int rows = 1; rows <= threads; ++rows) {
+    const int cols = threads / rows;
+    const int64_t load = ((row_tiles + rows - 1) / rows) * ((col_tiles + cols - 1) / cols);
+    if (load < least) {
+      least = load;
+      best = {rows, cols};
+    }
+  }
+  return best;
+}
+
+GemmPart Gemm::part_of(const Grid& grid, int rank, int64_t m, int64_t n) const {
+  const int64_t row_tiles = (m + isa_.gemm_rows - 1) / isa_.gemm_rows;
+  const int64_t col_tiles = (n + isa_.gemm_cols - 1) / isa_.gemm_cols;
+  const int64_t row = rank / grid.cols, col = rank % grid.cols;
+  return {row_tiles * row / grid.rows * isa_.gemm_rows,
+          std::min(row_tiles * (row + 1) / grid.rows * isa_.gemm_rows, m),
+          col_tiles * col / grid.cols * isa_.gemm_cols,
+          std::min(col_tiles * (col + 1) / grid.cols * isa_.gemm_cols, n),
+          buffers_[static_cast<size_t>(rank)].get()};
 }
 
 void CpuOps::gemm(bool ta, bool tb, float alpha, CTensor a, CTensor b, Tensor c, Write how) {

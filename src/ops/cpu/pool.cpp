@@ -33,13 +33,17 @@ class LoopPoolPlan : public PoolPlan {
     args_.train = desc.train;
     args_.seed = desc.seed;
     args_.has_wide_winner = window_ > 255;
+    args_.winner_stride = (s.channels + 63) / 64 * 64;
     keeps_winner_ = desc.train && desc.kind != PoolKind::average;
     is_nhwc_ = desc.x.layout == Layout::nhwc;
   }
 
   Needs needs() const override {
-    const auto count = static_cast<size_t>(desc_.y.count());
-    return {.saved = keeps_winner_ ? count * (args_.has_wide_winner ? sizeof(int32_t) : 1) : 0};
+    if (!keeps_winner_) return {};
+    const PoolShape& s = args_.shape;
+    const int64_t positions = desc_.y.shape[0] * s.out[0] * s.out[1] * s.out[2];
+    if (args_.has_wide_winner) return saved(positions * s.channels * int64_t{sizeof(int32_t)});
+    return saved(positions * (is_nhwc_ ? args_.winner_stride : s.channels));
   }
   void bind(const Workspace& workspace) override {
     args_.winner = keeps_winner_ ? workspace.saved.data : nullptr;
@@ -53,7 +57,8 @@ class LoopPoolPlan : public PoolPlan {
     args.forward_count = ops_.step_scalars()->forward_count;
     const Isa& isa = ops_.isa();
     const int64_t channels = args.shape.channels;
-    const int64_t units = is_nhwc_ ? y.count() / channels : y.shape()[0] * channels;
+    const int64_t rows = y.shape()[0] * args.shape.out[0] * args.shape.out[1];
+    const int64_t units = is_nhwc_ ? rows : y.shape()[0] * channels;
     const int64_t cost = is_nhwc_ ? 1 : 4;
     parallel_ranges(units, y.count() * window_ * cost, 1, [&](int64_t begin, int64_t end) {
       is_nhwc_ ? isa.pool_forward_nhwc(args, begin, end) : isa.pool_forward_nchw(args, begin, end);
@@ -68,7 +73,8 @@ class LoopPoolPlan : public PoolPlan {
     args.accumulate = dx.how == Write::accumulate;
     const Isa& isa = ops_.isa();
     const int64_t channels = args.shape.channels;
-    const int64_t units = is_nhwc_ ? dx.t.count() / channels : dx.t.shape()[0] * channels;
+    const int64_t rows = dx.t.shape()[0] * args.shape.size[0] * args.shape.size[1];
+    const int64_t units = is_nhwc_ ? rows : dx.t.shape()[0] * channels;
     parallel_ranges(units, dx.t.count() * 4, 1, [&](int64_t begin, int64_t end) {
       is_nhwc_ ? isa.pool_backward_nhwc(args, begin, end)
                : isa.pool_backward_nchw(args, begin, end);
@@ -76,6 +82,8 @@ class LoopPoolPlan : public PoolPlan {
   }
 
  private:
+  static Needs saved(int64_t bytes) { return {.saved = static_cast<size_t>(bytes)}; }
+
   CpuOps& ops_;
   PoolDesc desc_;
   PoolArgs args_{};

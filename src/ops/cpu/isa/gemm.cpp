@@ -1,147 +1,12 @@
 // Matrix product: blocks of b are packed into strips one micro-tile wide, a is read in place or
 // packed where it is read often; a micro-tile of c lives in registers over a block of k (Goto and
 // van de Geijn 2008, "Anatomy of high-performance matrix multiplication"). Each element is summed
-// in an order that depends on k alone.
-#include <utility>
-
+// in an order that depends on the shapes alone.
 #include "ops/cpu/isa/loops.h"
-#include "ops/functors.h"
+#include "ops/cpu/isa/micro_tile.h"
 
 namespace crema::CREMA_ISA {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kWidth = 16, kRows = 14;
-#elif defined(__AVX2__)
-constexpr int kWidth = 8, kRows = 6;
-#else
-constexpr int kWidth = 4, kRows = 6;
-#endif
-constexpr int kCols = 2 * kWidth;
-constexpr int64_t kShallow = 64;
-constexpr int64_t kLine = 16;  // floats of a cache line
-// A strip of b (kDepth x kCols) and a strip of a stay in the first cache, a block of b and one of a
-// in the second.
-constexpr int64_t kDepth = 256, kBlockCols = kGemmPackedB / kDepth / kCols * kCols;
-constexpr int64_t kBlockRows = kGemmPackedA / kDepth / kRows * kRows;
-
-typedef float Vector __attribute__((vector_size(kWidth * sizeof(float))));
-
-/// From and to any address.
-__attribute__((always_inline)) inline Vector load(const float* from) {
-  Vector v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
-}
-__attribute__((always_inline)) inline void store(float* to, Vector v) {
-  __builtin_memcpy(to, &v, sizeof(v));
-}
-
-int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/// tile [kRowCount, kCols] = a [kRowCount, depth] * strip [depth, kCols].
-template <int kRowCount, bool kIsPacked>
-__attribute__((always_inline)) inline void micro_tile(int64_t depth, const float* a,
-                                                      int64_t row_stride, int64_t col_stride,
-                                                      const float* strip, Vector (&sum)[kRows][2]) {
-  for (int i = 0; i < kRowCount; ++i) sum[i][0] = sum[i][1] = Vector{};
-  for (int64_t done = 0; done < depth; done += kLine) {
-    if constexpr (!kIsPacked) {
-      // The strip below is next: a line of each of its rows at a time, not all at once.
-      for (int i = 0; i < kRowCount; ++i) __builtin_prefetch(a + (i + kRows) * row_stride);
-    }
-    for (int64_t k = lesser(kLine, depth - done); k > 0; --k) {
-      const Vector b0 = load(strip), b1 = load(strip + kWidth);
-#pragma GCC unroll 16
-      for (int i = 0; i < kRowCount; ++i) {
-        const float v = kIsPacked ? a[i] : a[i * row_stride];
-        sum[i][0] += v * b0;
-        sum[i][1] += v * b1;
-      }
-      strip += kCols;
-      a += kIsPacked ? kRows : col_stride;
-    }
-  }
-}
-
-/// Where a tile goes and what happens to it on the way.
-struct Target {
-  float* c;
-  int64_t row_stride, col_stride, cols;
-  bool adds;              // to what c holds
-  const float* row_bias;  // of this tile; null until the last block of k
-  const float* col_bias;
-  ActKind act;
-  float slope;
-};
-
-float activated(float v, ActKind act, float slope) {
-  switch (act) {
-    case ActKind::none:
-      return v;
-    case ActKind::relu:
-      return v < 0 ? (slope == 0 ? 0.0f : slope * v) : v;
-    case ActKind::relu6:
-      return Relu6Of{}(v);
-    case ActKind::elu:
-      return EluOf{slope}(v);
-  }
-  return v;
-}
-
-template <int kRowCount, bool kIsPacked>
-void tile(int64_t depth, const float* a, int64_t row_stride, int64_t col_stride, const float* strip,
-          const Target& t) {
-  Vector sum[kRows][2];
-  // c is needed only after the loop: fetched meanwhile, and further ahead where that is short.
-  for (int i = 0; i < kRowCount; ++i) {
-    __builtin_prefetch(t.c + i * t.row_stride, 1);
-    if (depth < kShallow) __builtin_prefetch(t.c + i * t.row_stride + 4 * kCols, 1);
-  }
-  micro_tile<kRowCount, kIsPacked>(depth, a, row_stride, col_stride, strip, sum);
-  const bool is_plain = !t.row_bias && !t.col_bias && t.act == ActKind::none;
-  if (is_plain && t.col_stride == 1 && t.cols == kCols) {
-    for (int i = 0; i < kRowCount; ++i) {
-      float* c = t.c + i * t.row_stride;
-      if (t.adds) {
-        sum[i][0] += load(c);
-        sum[i][1] += load(c + kWidth);
-      }
-      store(c, sum[i][0]);
-      store(c + kWidth, sum[i][1]);
-    }
-    return;
-  }
-  alignas(64) float values[kRows][kCols];
-  for (int i = 0; i < kRowCount; ++i) {
-    store(values[i], sum[i][0]);
-    store(values[i] + kWidth, sum[i][1]);
-  }
-  for (int i = 0; i < kRowCount; ++i) {
-    float* c = t.c + i * t.row_stride;
-    const float bias = t.row_bias ? t.row_bias[i] : 0.0f;
-    if (t.adds) {
-      for (int64_t j = 0; j < t.cols; ++j) values[i][j] += c[j * t.col_stride];
-    }
-    for (int64_t j = 0; t.col_bias && j < t.cols; ++j) values[i][j] += t.col_bias[j];
-    for (int64_t j = 0; j < t.cols; ++j) {
-      c[j * t.col_stride] = activated(values[i][j] + bias, t.act, t.slope);
-    }
-  }
-}
-
-using Tile = void (*)(int64_t, const float*, int64_t, int64_t, const float*, const Target&);
-
-template <bool kIsPacked, int... kCounts>
-Tile tile_of(int64_t rows, std::integer_sequence<int, kCounts...>) {
-  static constexpr Tile kTiles[] = {tile<kCounts + 1, kIsPacked>...};
-  return kTiles[rows - 1];
-}
-
-template <bool kIsPacked>
-Tile tile_of(int64_t rows) {
-  return tile_of<kIsPacked>(rows, std::make_integer_sequence<int, kRows>());
-}
 
 /// Packs b [depth, cols] into strips of kCols, the last one padded with zeros.
 void pack_strips(const MatrixView& b, int64_t depth, int64_t cols, float alpha, float* to) {
@@ -177,17 +42,6 @@ void pack_strips(const MatrixView& b, int64_t depth, int64_t cols, float alpha, 
   }
 }
 
-/// Packs a [rows, depth] into strips of kRows.
-void pack_rows(const MatrixView& a, int64_t rows, int64_t depth, float* to) {
-  for (int64_t r = 0; r < rows; r += kRows, to += kRows * depth) {
-    const int64_t n = lesser(kRows, rows - r);
-    for (int64_t i = 0; i < n; ++i) {
-      const float* from = a.data + (r + i) * a.row_stride;
-      for (int64_t k = 0; k < depth; ++k) to[k * kRows + i] = from[k * a.col_stride];
-    }
-  }
-}
-
 /// One block of b.
 struct Block {
   int64_t first_col, cols, first_k, depth;
@@ -215,7 +69,7 @@ void multiply_tile(const GemmArgs& g, const Block& block, const float* a, int64_
 void multiply_block(const GemmArgs& g, const Block& block, int64_t begin, int64_t end,
                     const float* packed_b, float* packed_a) {
   // A small block of b stays near: c is then written row by row, in long stretches.
-  const bool by_rows = block.depth * block.cols <= kGemmPackedA / 2;
+  const bool by_rows = block.depth * block.cols <= kGemmPackedA / 2 || block.depth > kDepth;
   for (int64_t i0 = begin; i0 < end; i0 += kBlockRows) {
     const int64_t rows = lesser(kBlockRows, end - i0);
     const MatrixView a{g.a.data + i0 * g.a.row_stride + block.first_k * g.a.col_stride,
@@ -298,10 +152,12 @@ void gemm_dots(const GemmArgs& g, int64_t begin, int64_t end) {
 }
 
 void gemm(const GemmArgs& g, const GemmPart& part) {
+  const bool is_narrow = g.n <= 2 * kCols && !g.packs_a && g.a.col_stride == 1;
+  const int64_t most = is_narrow ? kLongDepth : kDepth;
   for (int64_t j = part.col_begin; j < part.col_end; j += kBlockCols) {
     const int64_t cols = lesser(kBlockCols, part.col_end - j);
-    for (int64_t k = 0; k < g.k; k += kDepth) {
-      const int64_t depth = lesser(kDepth, g.k - k);
+    for (int64_t k = 0; k < g.k; k += most) {
+      const int64_t depth = lesser(most, g.k - k);
       const MatrixView b{g.b.data + k * g.b.row_stride + j * g.b.col_stride, g.b.row_stride,
                          g.b.col_stride};
       pack_strips(b, depth, cols, g.alpha, part.buffer);

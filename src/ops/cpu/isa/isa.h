@@ -48,9 +48,10 @@ struct PoolArgs {
   PoolShape shape;
   PoolKind kind;
   bool train, accumulate;
-  /// Per output which element of its window won, in x's layout: bytes (255: none), or int32 (-1:
-  /// none) where has_wide_winner. May be null in forward.
+  /// Per output which element of its window won: bytes (255: none), or int32 (-1: none) where
+  /// has_wide_winner. May be null in forward.
   bool has_wide_winner;
+  int64_t winner_stride;  // nhwc: bytes of a position, a multiple of 64
   void* winner;
   const float* x;
   const float* dy;
@@ -143,6 +144,45 @@ struct GemmPart {
 };
 constexpr int64_t kGemmPackedB = 262144, kGemmPackedA = 32768;
 
+/// Columns of a strip that lie in one piece: where the first one lies from the first element of a
+/// window.
+struct ConvSegment {
+  int32_t column, count, offset;
+};
+/// In place of an offset: a column of ones, whose sums are the bias gradient, then zeros.
+constexpr int32_t kOnesColumn = -1;
+/// Columns [begin, end), strip by strip, of the taps in row h of the window (-1: in any), at place
+/// w of the row (-1: at any): pixels for which these lie in padding need not be summed.
+struct ConvColumns {
+  int32_t begin, end, h, w;
+};
+/// Pixels that are summed at a time.
+constexpr int64_t kConvParamsDepth = 256;
+
+/// The weight gradient of a 2-D nhwc convolution.
+struct ConvParamsArgs {
+  int64_t batch, channels, height, width;
+  int64_t out_channels, out_height, out_width;
+  int64_t kernel[2], stride[2], pad[2], dilation[2];
+  int64_t groups;
+  int64_t columns;  // per group, a multiple of gemm_cols
+  const ConvColumns *column_groups, *column_groups_end;
+  /// Strip s of gemm_cols columns has segments [segment_begin[s], segment_begin[s + 1]).
+  const ConvSegment* segments;
+  const int32_t* segment_begin;
+  bool has_band;  // the rows that a chunk of pixels reads are copied, with their padding
+  const float *x, *dy;
+  float* sums;  // [out_channels, columns]
+};
+
+/// The weight gradient of a 2-D nhwc convolution whose groups have one channel each.
+struct ConvDepthwiseArgs {
+  int64_t batch, channels, height, width, out_height, out_width;
+  int64_t kernel[2], stride[2], pad[2], dilation[2];
+  const float *x, *dy;
+  float* sums;  // [taps, channels]
+};
+
 struct Isa {
   const char* name;
   const KernelEntry* kernels;
@@ -163,8 +203,13 @@ struct Isa {
   /// For few columns of b, where a and b lie along k in one piece: rows [begin, end).
   void (*gemm_dots)(const GemmArgs&, int64_t begin, int64_t end);
   int gemm_rows, gemm_cols;  // of a micro-tile
+  /// sums for a part of the out channels of each group by the columns. band: memory of the thread
+  /// for the rows that one chunk of pixels reads, and gemm_cols elements that may be read behind.
+  void (*conv_params)(const ConvParamsArgs&, const GemmPart&, float* band);
+  /// sums of channels [begin, end), multiples of half of gemm_cols.
+  void (*conv_depthwise)(const ConvDepthwiseArgs&, int64_t begin, int64_t end);
 
-  /// nhwc: positions of y (forward) or x (backward) counted through the batch; nchw: planes.
+  /// nhwc: rows of y (forward) or x (backward) counted through the batch; nchw: planes.
   void (*pool_forward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);
   void (*pool_forward_nchw)(const PoolArgs&, int64_t begin, int64_t end);
   void (*pool_backward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);

@@ -1,0 +1,224 @@
+// The weight gradient of a convolution as a matrix product that never stores its second operand:
+// dw [out channels, columns] = sum over pixels of dy [pixel, out channel] * window [pixel, column].
+// Columns are the elements of a window in the order (tap, channel), and where there is room a last
+// one of ones, which gives the bias gradient. Sums run over the pixels in order, whatever the
+// number of threads.
+#include "ops/cpu/isa/loops.h"
+#include "ops/cpu/isa/micro_tile.h"
+
+namespace crema::CREMA_ISA {
+namespace {
+
+static_assert(kDepth == kConvParamsDepth);
+
+/// Neighbouring pixels of dy in one row.
+struct Row {
+  int64_t pixel;      // the first one, counted through the batch
+  int64_t ow, count;  // where it lies in its row, and how many
+  int64_t ih;         // the first row of its windows, padding counted below 0
+  const float* base;  // x, or the band
+  int64_t window;     // where the first window begins behind base; may lie before it in padding
+};
+
+/// Up to kDepth pixels of dy.
+struct Chunk {
+  int64_t first, depth, row_count;
+  Row rows[kDepth];
+};
+
+/// The pixels of a chunk that some columns need.
+struct Pixels {
+  int64_t depth;
+  const float* base[kDepth];
+  int64_t window[kDepth];
+  const float* dy[kDepth];
+};
+
+void clear(float* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = 0;
+}
+
+/// Copies the rows that outputs [oh, oh + rows) of picture n read, with their padding.
+void copy_band(const ConvParamsArgs& a, int64_t n, int64_t oh, int64_t rows, float* band) {
+  const int64_t line = a.width * a.channels, margin = a.pad[1] * a.channels;
+  const int64_t first = oh * a.stride[0] - a.pad[0];
+  const int64_t count = (rows - 1) * a.stride[0] + (a.kernel[0] - 1) * a.dilation[0] + 1;
+  for (int64_t r = 0; r < count; ++r, band += line + 2 * margin) {
+    const int64_t ih = first + r;
+    if (ih < 0 || ih >= a.height) {
+      clear(band, line + 2 * margin);
+      continue;
+    }
+    clear(band, margin);
+    __builtin_memcpy(band + margin, a.x + (n * a.height + ih) * line,
+                     static_cast<size_t>(line) * sizeof(float));
+    clear(band + margin + line, margin);
+  }
+}
+
+/// Finds, or copies into the band, the windows of a chunk.
+void place_windows(const ConvParamsArgs& a, float* band, Chunk& chunk) {
+  const int64_t plane = a.out_height * a.out_width;
+  const int64_t line = (a.width + (a.has_band ? 2 * a.pad[1] : 0)) * a.channels;
+  const int64_t step = a.stride[1] * a.channels, reach = (a.kernel[0] - 1) * a.dilation[0] + 1;
+  chunk.row_count = 0;
+  for (int64_t i = 0; i < chunk.depth;) {
+    const int64_t pixel = chunk.first + i, n = pixel / plane, oh = pixel % plane / a.out_width;
+    int64_t left = lesser(chunk.depth - i, plane - pixel % plane), ow = pixel % a.out_width;
+    const int64_t rows = (ow + left + a.out_width - 1) / a.out_width;
+    if (a.has_band) copy_band(a, n, oh, rows, band);
+    i += left;
+    for (int64_t r = 0, at = pixel; r < rows; ++r) {
+      const int64_t ih = (oh + r) * a.stride[0] - a.pad[0];
+      const int64_t count = lesser(a.out_width - ow, left);
+      const int64_t window = a.has_band
+                                 ? r * a.stride[0] * line + ow * step
+                                 : (n * a.height + ih) * line + ow * step - a.pad[1] * a.channels;
+      chunk.rows[chunk.row_count++] = {at, ow, count, ih, a.has_band ? band : a.x, window};
+      at += count;
+      left -= count;
+      ow = 0;
+    }
+    band += ((rows - 1) * a.stride[0] + reach) * line;
+  }
+}
+
+/// The pixels for which the tap of some columns lies in the picture.
+void select_pixels(const ConvParamsArgs& a, const Chunk& chunk, const ConvColumns& columns,
+                   Pixels& pixels) {
+  const int64_t step = a.stride[1] * a.channels, stride = a.stride[1];
+  int64_t low = 0, high = a.out_width;
+  if (columns.w >= 0) {
+    const int64_t shift = columns.w * a.dilation[1] - a.pad[1];
+    low = shift < 0 ? (stride - 1 - shift) / stride : 0;
+    high = shift < a.width ? (a.width - 1 - shift) / stride + 1 : 0;
+  }
+  int64_t m = 0;
+  for (int64_t r = 0; r < chunk.row_count; ++r) {
+    const Row& row = chunk.rows[r];
+    const int64_t ih = row.ih + columns.h * a.dilation[0];
+    if (columns.h >= 0 && (ih < 0 || ih >= a.height)) continue;
+    const int64_t begin = low > row.ow ? low - row.ow : 0, end = lesser(high - row.ow, row.count);
+    for (int64_t k = begin; k < end; ++k, ++m) {
+      pixels.base[m] = row.base;
+      pixels.window[m] = row.window + k * step;
+      pixels.dy[m] = a.dy + (row.pixel + k) * a.out_channels;
+    }
+  }
+  pixels.depth = m;
+}
+
+/// Packs one strip of the windows' columns. Segments are stored in whole vectors from left to
+/// right: what is too much is overwritten by the next segment, row or strip.
+void pack_strip(const Pixels& pixels, const ConvSegment* begin, const ConvSegment* end,
+                int64_t shift, float* to) {
+  static constexpr float kOnes[kCols] = {1};
+  if (end - begin == 1 && begin->offset >= 0) {
+    const int64_t offset = shift + begin->offset;
+    for (int64_t k = 0; k < pixels.depth; ++k) {
+      const float* from = pixels.base[k] + (pixels.window[k] + offset);
+      store(to + k * kCols, load(from));
+      store(to + k * kCols + kWidth, load(from + kWidth));
+    }
+    return;
+  }
+  for (int64_t k = 0; k < pixels.depth; ++k, to += kCols) {
+    const float* window = pixels.base[k] + (pixels.window[k] + shift);
+    for (const ConvSegment* s = begin; s != end; ++s) {
+      const float* from = s->offset >= 0 ? window + s->offset : kOnes;
+      store(to + s->column, load(from));
+      if (s->count > kWidth) store(to + s->column + kWidth, load(from + kWidth));
+    }
+  }
+}
+
+/// Packs the windows' columns [begin, end) into strips.
+void pack_windows(const ConvParamsArgs& a, const Pixels& pixels, int64_t shift, int64_t begin,
+                  int64_t end, float* to) {
+  for (int64_t j = begin; j < end; j += kCols, to += kCols * pixels.depth) {
+    const int32_t* range = a.segment_begin + j / kCols;
+    pack_strip(pixels, a.segments + range[0], a.segments + range[1], shift, to);
+  }
+}
+
+/// Packs dy's channels [begin, begin + count) into strips of kRows.
+void pack_gradients(const Pixels& pixels, int64_t begin, int64_t count, float* to) {
+  for (int64_t r = 0; r < count; r += kRows, to += kRows * pixels.depth) {
+    if (r + kRows <= count) {
+      for (int64_t k = 0; k < pixels.depth; ++k) {
+        __builtin_memcpy(to + k * kRows, pixels.dy[k] + begin + r, kRows * sizeof(float));
+      }
+      continue;
+    }
+    for (int64_t k = 0; k < pixels.depth; ++k) {
+      for (int64_t i = r; i < count; ++i) to[k * kRows + i - r] = pixels.dy[k][begin + i];
+    }
+  }
+}
+
+/// The pixels' share of the sums of columns [begin, end), packed in the part's buffer.
+void add_products(const ConvParamsArgs& a, const GemmPart& part, const Pixels& pixels,
+                  int64_t first_row, int64_t begin, int64_t end) {
+  const int64_t rows = part.row_end - part.row_begin, most = kGemmPackedA / kDepth / kRows * kRows;
+  const int64_t depth = pixels.depth;
+  float* packed_a = part.buffer + kGemmPackedB;
+  for (int64_t i0 = 0; i0 < rows; i0 += most) {
+    const int64_t count = lesser(most, rows - i0);
+    pack_gradients(pixels, first_row + i0, count, packed_a);
+    for (int64_t j = begin; j < end; j += kCols) {
+      for (int64_t i = 0; i < count; i += kRows) {
+        float* sums = a.sums + (first_row + i0 + i) * a.columns + j;
+        const Target target{sums, a.columns, 1, kCols, true, nullptr, nullptr, ActKind::none, 0};
+        tile_of<true>(lesser(kRows, count - i))(depth, packed_a + i * depth, 1, kRows,
+                                                part.buffer + (j - begin) * depth, target);
+      }
+    }
+  }
+}
+
+/// One chunk's share of columns that need the same pixels.
+void add_columns(const ConvParamsArgs& a, const GemmPart& part, const Pixels& pixels,
+                 int64_t col_begin, int64_t col_end) {
+  constexpr int64_t kBlock = kGemmPackedB / kDepth / kCols * kCols;
+  for (int64_t group = 0; group < a.groups; ++group) {
+    const int64_t shift = group * (a.channels / a.groups);
+    const int64_t first_row = group * (a.out_channels / a.groups) + part.row_begin;
+    for (int64_t j = col_begin; j < col_end; j += kBlock) {
+      const int64_t end = lesser(j + kBlock, col_end);
+      pack_windows(a, pixels, shift, j, end, part.buffer);
+      add_products(a, part, pixels, first_row, j, end);
+    }
+  }
+}
+
+void clear_sums(const ConvParamsArgs& a, const GemmPart& part) {
+  const int64_t per_group = a.out_channels / a.groups;
+  for (int64_t group = 0; group < a.groups; ++group) {
+    for (int64_t r = part.row_begin; r < part.row_end; ++r) {
+      clear(a.sums + (group * per_group + r) * a.columns + part.col_begin,
+            part.col_end - part.col_begin);
+    }
+  }
+}
+
+}  // namespace
+
+void conv_params(const ConvParamsArgs& a, const GemmPart& part, float* band) {
+  const int64_t pixels = a.batch * a.out_height * a.out_width;
+  clear_sums(a, part);
+  Chunk chunk;
+  Pixels selected;
+  for (chunk.first = 0; chunk.first < pixels; chunk.first += kDepth) {
+    chunk.depth = lesser(kDepth, pixels - chunk.first);
+    place_windows(a, band, chunk);
+    for (const ConvColumns* c = a.column_groups; c != a.column_groups_end; ++c) {
+      const int64_t begin = c->begin > part.col_begin ? c->begin : part.col_begin;
+      const int64_t end = lesser(c->end, part.col_end);
+      if (begin >= end) continue;
+      select_pixels(a, chunk, *c, selected);
+      if (selected.depth > 0) add_columns(a, part, selected, begin, end);
+    }
+  }
+}
+
+}  // namespace crema::CREMA_ISA
