@@ -46,6 +46,7 @@ class DropoutLayer : public Layer {
     const float ratio = param_.dropout_param().dropout_ratio();
     const bool is_nhwc = x.desc.layout == Layout::nhwc;
     const Shape& shape = x.desc.shape;
+    const int64_t plane = is_nhwc ? shape.count(2) : 1, runs = DropoutMask::runs_of(plane);
     run(ops,
         DropoutMask{.x = x.f32(),
                     .y = y.f32(),
@@ -57,8 +58,9 @@ class DropoutLayer : public Layer {
                     .accumulate = accumulate,
                     .is_nhwc = is_nhwc,
                     .channels = Divider(is_nhwc ? shape[1] : 1),
-                    .plane = Divider(is_nhwc ? shape.count(2) : 1)},
-        (x.count() + 3) / 4);
+                    .runs = Divider(runs),
+                    .plane = plane},
+        is_nhwc ? shape[0] * runs * shape[1] : (x.count() + 3) / 4);
   }
 
   uint64_t key_ = 0;

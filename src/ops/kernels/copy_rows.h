@@ -10,6 +10,7 @@ namespace CREMA_ISA {
 /// indices touch neighbouring memory and the inner loop has a length worth unrolling.
 struct CopyRows {
   static constexpr int64_t kCost = 16;
+  static constexpr int kWhole = 16;  // the longest piece
   const float* src;
   float* dst;
   int64_t src_stride, dst_stride;
@@ -22,12 +23,16 @@ struct CopyRows {
         int64_t{static_cast<uint32_t>(i) - row * pieces_per_row.divisor()} * piece;
     const float* from = src + row * src_stride + column;
     float* to = dst + row * dst_stride + column;
-    if (accumulate) {
-      for (int k = 0; k < piece; ++k) to[k] += from[k];
-    } else if (piece == 16) {
-      for (int k = 0; k < 16; ++k) to[k] = from[k];
+    // Read whole before it is written: no question whether the two overlap, so vectors.
+    if (piece == kWhole) {
+      float values[kWhole];
+      __builtin_memcpy(values, from, sizeof(values));
+      if (accumulate) {
+        for (int k = 0; k < kWhole; ++k) values[k] += to[k];
+      }
+      __builtin_memcpy(to, values, sizeof(values));
     } else {
-      for (int k = 0; k < piece; ++k) to[k] = from[k];
+      for (int k = 0; k < piece; ++k) to[k] = accumulate ? to[k] + from[k] : from[k];
     }
   }
 };

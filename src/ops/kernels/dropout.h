@@ -3,13 +3,19 @@
 // order whatever the layout.
 #pragma once
 
+#include "ops/functors.h"
 #include "ops/kernel.h"
 
 namespace crema::CREMA_ISA {
 
-/// Index i does elements 4i to 4i + 3 of n, which share one Philox block in nchw. Forward: x to y;
-/// backward: dy to dx.
+/// Pixels of one channel that share their Philox blocks in nhwc.
+constexpr int64_t kDropoutRun = 32;
+
+/// nchw: index i does elements 4i to 4i + 3 of n, which share a Philox block. nhwc: indices count
+/// through runs of kDropoutRun pixels, the channels of a run innermost. Forward: x to y; backward:
+/// dy to dx.
 struct DropoutMask {
+  static constexpr int64_t kCost = 32;
   const float* x;
   float* y;
   int64_t n;
@@ -18,23 +24,35 @@ struct DropoutMask {
   float ratio, scale;
   bool accumulate;
   bool is_nhwc;
-  Divider channels, plane;  // used in nhwc only
-  CREMA_BOTH void operator()(int64_t i) const {
-    const int64_t first = 4 * i, end = first + 4 < n ? first + 4 : n;
-    const Philox4 block = philox(key, static_cast<uint64_t>(i), *forward_count);
-    for (int64_t e = first; e < end; ++e) {
-      const uint32_t word = is_nhwc ? scattered_word(e) : block.v[e - first];
-      const float value = uniform01(word) >= ratio ? x[e] * scale : 0.0f;
-      y[e] = accumulate ? y[e] + value : value;
-    }
+  Divider channels, runs;  // used in nhwc only; runs: of one picture
+  int64_t plane;
+  CREMA_BOTH static int64_t runs_of(int64_t plane) {
+    return (plane + kDropoutRun - 1) / kDropoutRun;
   }
-  CREMA_BOTH uint32_t scattered_word(int64_t e) const {
-    const uint32_t pixel = channels.quotient(static_cast<uint32_t>(e));
-    const uint32_t c = static_cast<uint32_t>(e) - pixel * channels.divisor();
-    const uint32_t image = plane.quotient(pixel);
-    const uint32_t logical =
-        (image * channels.divisor() + c) * plane.divisor() + pixel - image * plane.divisor();
-    return philox(key, logical / 4, *forward_count).v[logical % 4];
+  CREMA_BOTH void operator()(int64_t i) const {
+    if (!is_nhwc)
+      return draw(static_cast<uint64_t>(4 * i), n - 4 * i < 4 ? n - 4 * i : 4, 4 * i, 1);
+    const uint32_t run = channels.quotient(static_cast<uint32_t>(i));
+    const int64_t c = int64_t{static_cast<uint32_t>(i) - run * channels.divisor()};
+    const int64_t image = runs.quotient(run), depth = channels.divisor();
+    const int64_t first = (run - image * runs.divisor()) * kDropoutRun;
+    const int64_t count = plane - first < kDropoutRun ? plane - first : kDropoutRun;
+    draw(static_cast<uint64_t>((image * depth + c) * plane + first), count,
+         (image * plane + first) * depth + c, depth);
+  }
+  /// count elements from logical element `logical` on, which lie at `at`, `at` + stride, ...
+  CREMA_BOTH void draw(uint64_t logical, int64_t count, int64_t at, int64_t stride) const {
+    const uint64_t forwards = *forward_count;
+    while (count > 0) {
+      const Philox4 block = philox(key, logical / 4, forwards);
+      for (uint64_t word = logical % 4; word < 4 && count > 0; ++word, --count, at += stride) {
+        // Masked, not branched: half of the branches would be guessed wrong.
+        const uint32_t keep = uniform01(block.v[word]) >= ratio ? 0xFFFFFFFFu : 0u;
+        const float value = float_of_bits(bits_of_float(x[at] * scale) & keep);
+        y[at] = accumulate ? y[at] + value : value;
+      }
+      logical = (logical / 4 + 1) * 4;
+    }
   }
 };
 
