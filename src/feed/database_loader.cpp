@@ -32,6 +32,8 @@ class DatabaseLoader final : public RecordLoader {
 
   const Shapes& record_shapes() const override { return shapes_; }
 
+  uint64_t size() const override { return database_->size(); }
+
   void draw(Ticket& ticket) override {
     ticket.index = order_.at(ticket.position);
     const uint64_t epoch = order_.epoch(ticket.position);

@@ -40,6 +40,9 @@ class Feed {
   /// order.
   virtual const std::vector<std::string>& keys() const = 0;
 
+  /// Records of one pass over the source, over all ranks; 0 where there is no such number.
+  virtual uint64_t size() const { return 0; }
+
   /// Records handed out so far: a multiple of the batch size, or what seek() set plus that.
   virtual uint64_t position() const = 0;
 

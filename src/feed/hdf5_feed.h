@@ -20,6 +20,7 @@ class Hdf5Feed final : public Feed {
   Shapes shapes() const override;
   void next(std::span<float* const> tops) override;
   const std::vector<std::string>& keys() const override { return keys_; }
+  uint64_t size() const override { return row_count_; }
   uint64_t position() const override { return position_; }
   void seek(uint64_t records) override { position_ = records; }
 

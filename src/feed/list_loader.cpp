@@ -36,6 +36,8 @@ class ListLoader final : public RecordLoader {
 
   const Shapes& record_shapes() const override { return shapes_; }
 
+  uint64_t size() const override { return entries_.size(); }
+
   void draw(Ticket& ticket) override {
     ticket.index = order_.at(ticket.position);
     ticket.record.key = entries_[ticket.index].path;

@@ -37,6 +37,8 @@ class RecordLoader {
   virtual ~RecordLoader() = default;
   /// Shapes of one record's values, one for each of at most kMaxTops tops, without batch axis.
   virtual const Shapes& record_shapes() const = 0;
+  /// Records of one epoch over all ranks; 0 where there is no such number.
+  virtual uint64_t size() const { return 0; }
   /// Finds the record at ticket.position. One thread at a time, positions in order but for a seek.
   virtual void draw(Ticket& ticket) = 0;
   /// Decodes and transforms into values, one pointer for each top. Many threads at once.
@@ -55,6 +57,7 @@ class PrefetchFeed final : public Feed {
   Shapes shapes() const override;
   void next(std::span<float* const> tops) override;
   const std::vector<std::string>& keys() const override { return keys_; }
+  uint64_t size() const override { return loader_->size(); }
   uint64_t position() const override { return position_; }
   void seek(uint64_t records) override;
 

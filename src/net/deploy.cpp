@@ -1,0 +1,388 @@
+// Works on the prototxt alone; sources are opened only to learn the size of a record.
+#include "net/deploy.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "feed/database.h"
+#include "feed/datum_pixels.h"
+#include "feed/feed.h"
+#include "io/mean.h"
+#include "net/filter.h"
+#include "net/graph.h"
+#include "net/upgrade.h"
+
+namespace crema {
+namespace {
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+float loss_weight(const LayerParameter& layer) {
+  if (layer.loss_weight_size() > 0) return layer.loss_weight(0);
+  return ends_with(layer.type(), "Loss") ? 1.0F : 0.0F;
+}
+
+/// Layers that only report or store.
+bool is_report(const std::string& type) {
+  return type == "Accuracy" || type == "Silence" || type == "HDF5Output" ||
+         type == "DetectionEvaluate";
+}
+
+/// Clears every filler below message: initial values are in the weights.
+void clear_fillers(google::protobuf::Message* message) {
+  const auto* reflection = message->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection->ListFields(*message, &fields);
+  for (const auto* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (field->message_type()->name() == "FillerParameter") {
+      reflection->ClearField(message, field);
+    } else if (!field->is_repeated()) {
+      clear_fillers(reflection->MutableMessage(message, field));
+    }
+  }
+}
+
+/// Takes out what only training reads.
+void strip(LayerParameter* layer) {
+  layer->clear_include();
+  layer->clear_exclude();
+  layer->clear_phase();
+  layer->clear_loss_weight();
+  layer->clear_propagate_down();
+  layer->clear_blobs();
+  bool shares = false;
+  for (ParamSpec& spec : *layer->mutable_param()) {
+    spec.clear_lr_mult();
+    spec.clear_decay_mult();
+    shares |= spec.has_name();
+  }
+  if (!shares) layer->clear_param();
+  if (layer->type() != "DummyData") clear_fillers(layer);
+}
+
+/// What stands in a net's place of a loss layer; nothing where its first bottom is the output.
+std::optional<LayerParameter> head_of(const LayerParameter& loss, const std::string& name) {
+  LayerParameter head;
+  if (loss.type() == "SoftmaxWithLoss" || loss.type() == "InfogainLoss") {
+    head.set_type("Softmax");
+    if (loss.has_softmax_param()) *head.mutable_softmax_param() = loss.softmax_param();
+    if (loss.infogain_loss_param().has_axis()) {
+      head.mutable_softmax_param()->set_axis(loss.infogain_loss_param().axis());
+    }
+  } else if (loss.type() == "SigmoidCrossEntropyLoss") {
+    head.set_type("Sigmoid");
+  } else {
+    return std::nullopt;
+  }
+  head.set_name(name);
+  head.add_bottom(loss.bottom(0));
+  head.add_top(name);
+  return head;
+}
+
+class Deriver {
+ public:
+  Deriver(const NetParameter& net, std::string file, std::optional<Shape> input)
+      : file_(std::move(file)), input_(std::move(input)), net_(net) {}
+
+  DeployNet derive() {
+    upgrade_net(net_, file_);
+    NetState state = net_.state();
+    if (!state.has_phase()) state.set_phase(TEST);
+    ErrorList errors;
+    filter_net(net_, state, file_, errors);
+    errors.throw_if_any();
+    place_heads();
+    prune();
+    add_inputs();
+    for (const LayerParameter& layer : body_) {
+      *out_.net.add_layer() = layer;
+      if (layer.type() != "Input") strip(out_.net.mutable_layer(out_.net.layer_size() - 1));
+    }
+    out_.net.set_name(net_.name());
+    return std::move(out_);
+  }
+
+ private:
+  /// Splits the layers into data layers, body and heads.
+  void place_heads() {
+    std::vector<LayerParameter> losses;
+    float largest = 0;
+    for (const LayerParameter& layer : net_.layer()) {
+      if (is_data_type(layer.type())) {
+        data_.push_back(layer);
+      } else if (loss_weight(layer) > 0 && layer.bottom_size() > 0) {
+        losses.push_back(layer);
+        largest = std::max(largest, loss_weight(layer));
+      } else if (!is_report(layer.type()) && !ends_with(layer.type(), "Loss")) {
+        body_.push_back(layer);
+      }
+    }
+    std::erase_if(losses, [&](const LayerParameter& loss) {
+      const bool is_minor = loss_weight(loss) < largest;
+      if (is_minor) {
+        note(str("the head of \"", loss.name(), "\" is left out: its loss_weight ",
+                 loss_weight(loss), " is below ", largest));
+      }
+      return is_minor;
+    });
+    for (const LayerParameter& loss : losses) add_head(loss, losses.size() == 1);
+    if (losses.empty()) outputs_without_loss();
+    require(!out_.outputs.empty(), file_, ": there is nothing that could be an output");
+  }
+
+  void add_head(const LayerParameter& loss, bool is_only) {
+    const std::string wanted = is_only ? "prob" : loss.name() + "_prob";
+    const std::optional<LayerParameter> head = head_of(loss, unused_name(wanted));
+    const std::string output = head ? head->top(0) : prediction_of(loss);
+    if (head) body_.push_back(*head);
+    if (std::find(out_.outputs.begin(), out_.outputs.end(), output) == out_.outputs.end()) {
+      out_.outputs.push_back(output);
+    }
+  }
+
+  /// The first bottom that no data layer makes: some nets give the target first.
+  std::string prediction_of(const LayerParameter& loss) const {
+    for (const std::string& bottom : loss.bottom()) {
+      if (std::none_of(data_.begin(), data_.end(), [&](const LayerParameter& layer) {
+            return std::count(layer.top().begin(), layer.top().end(), bottom) > 0;
+          })) {
+        return bottom;
+      }
+    }
+    return loss.bottom(0);
+  }
+
+  std::string unused_name(const std::string& wanted) const {
+    std::set<std::string> names;
+    for (const LayerParameter& layer : net_.layer()) {
+      names.insert(layer.name());
+      names.insert(layer.top().begin(), layer.top().end());
+    }
+    std::string name = wanted;
+    for (int i = 2; names.count(name) > 0; ++i) name = str(wanted, i);
+    return name;
+  }
+
+  /// Of a net without losses: what Accuracy reads, else what nobody reads.
+  void outputs_without_loss() {
+    for (const LayerParameter& layer : net_.layer()) {
+      if (layer.type() == "Accuracy" && layer.bottom_size() > 0) {
+        out_.outputs.push_back(layer.bottom(0));
+        return;
+      }
+    }
+    std::set<std::string> read;
+    for (const LayerParameter& layer : body_) {
+      for (const std::string& bottom : layer.bottom()) {
+        if (std::count(layer.top().begin(), layer.top().end(), bottom) == 0) read.insert(bottom);
+      }
+    }
+    for (const LayerParameter& layer : body_) {
+      for (const std::string& top : layer.top()) {
+        const bool is_known =
+            std::count(out_.outputs.begin(), out_.outputs.end(), top) > 0 || read.count(top) > 0;
+        if (!is_known && layer.type() != "Input") out_.outputs.push_back(top);
+      }
+    }
+  }
+
+  void prune() {
+    needed_.insert(out_.outputs.begin(), out_.outputs.end());
+    std::vector<LayerParameter> kept;
+    for (size_t i = body_.size(); i-- > 0;) {
+      const LayerParameter& layer = body_[i];
+      const bool is_needed = std::any_of(layer.top().begin(), layer.top().end(),
+                                         [&](auto& top) { return needed_.count(top) > 0; });
+      if (!is_needed) continue;
+      needed_.insert(layer.bottom().begin(), layer.bottom().end());
+      kept.push_back(layer);
+    }
+    body_.assign(kept.rbegin(), kept.rend());
+  }
+
+  void add_inputs() {
+    bool found = std::any_of(body_.begin(), body_.end(),
+                             [](const LayerParameter& layer) { return layer.type() == "Input"; });
+    for (const LayerParameter& layer : data_) {
+      Shapes shapes;
+      for (int i = 0; i < layer.top_size(); ++i) {
+        if (needed_.count(layer.top(i)) == 0) continue;
+        found = true;
+        if (input_ && !out_.preprocessing) {
+          shapes.resize(static_cast<size_t>(layer.top_size()), *input_);
+        } else if (shapes.empty()) {
+          shapes = shapes_of(layer);
+        }
+        add_input(layer, i, shapes.at(static_cast<size_t>(i)));
+      }
+    }
+    require(found, file_, ": no data layer leads to the outputs ", join(out_.outputs));
+  }
+
+  void add_input(const LayerParameter& data, int top, const Shape& shape) {
+    LayerParameter& input = *out_.net.add_layer();
+    input.set_name(data.top(top));
+    input.set_type("Input");
+    input.add_top(data.top(top));
+    BlobShape* out = input.mutable_input_param()->add_shape();
+    for (const int64_t dim : shape) out->add_dim(dim);
+    if (top > 0 || out_.preprocessing || data.type() == "HDF5Data") return;
+    out_.preprocessing = preprocessing_of(data);
+    const Preprocessing& made = *out_.preprocessing;
+    if (data.has_transform_param() && made.transform.ByteSizeLong() > 0) {
+      *input.mutable_transform_param() = made.transform;
+    }
+    // An Input layer ignores these; they say how large a picture is before it is cropped.
+    if (made.resize_height > 0) {
+      input.mutable_image_data_param()->set_new_height(made.resize_height);
+      input.mutable_image_data_param()->set_new_width(made.resize_width);
+    }
+  }
+
+  Preprocessing preprocessing_of(const LayerParameter& data) {
+    Preprocessing made{.input = data.top(0), .transform = data.transform_param(), .source = {}};
+    made.transform.clear_mirror();
+    if (data.type() == "Data") made.source = data.data_param().source();
+    if (data.type() == "ImageData") {
+      made.source = data.image_data_param().source();
+      made.resize_height = static_cast<int>(data.image_data_param().new_height());
+      made.resize_width = static_cast<int>(data.image_data_param().new_width());
+    }
+    if (data.type() == "Data") {
+      try {
+        const auto database = open_database(made.source);
+        DatumView datum;
+        parse_datum(database->next().value, datum);
+        Picture picture;
+        const Pixels pixels = pixels_of_datum(datum, ColorMode::as_stored, picture);
+        made.resize_height = pixels.height;
+        made.resize_width = pixels.width;
+      } catch (const Error&) {  // said by shapes_of_data_layer where it matters
+      }
+    }
+    if (made.resize_height == 0 && exists(made.transform.mean_file())) {
+      const Shape mean = read_mean(made.transform.mean_file()).shape;  // the size before the crop
+      made.resize_height = static_cast<int>(mean.dim_or_one(2));
+      made.resize_width = static_cast<int>(mean.dim_or_one(3));
+    }
+    return made;
+  }
+
+  Shapes shapes_of(const LayerParameter& layer) {
+    try {
+      return shapes_of_data_layer(layer, 1, &out_.notes);
+    } catch (const Error& error) {
+      throw error.at(place_of(layer, file_));
+    }
+  }
+
+  void note(const std::string& text) { out_.notes.push_back(text); }
+
+  std::string file_;
+  std::optional<Shape> input_;
+  NetParameter net_;
+  std::vector<LayerParameter> data_, body_;
+  std::set<std::string> needed_;
+  DeployNet out_;
+};
+
+int64_t batch_size_of(const LayerParameter& layer) {
+  if (layer.type() == "Data") return layer.data_param().batch_size();
+  if (layer.type() == "ImageData") return layer.image_data_param().batch_size();
+  if (layer.type() == "HDF5Data") return layer.hdf5_data_param().batch_size();
+  if (layer.type() == "WindowData") return layer.window_data_param().batch_size();
+  return layer.memory_data_param().batch_size();
+}
+
+/// C,H,W as far as crop_size, colour fields and mean values tell; nothing without a crop.
+std::optional<Shape> guessed_picture(const LayerParameter& layer) {
+  const TransformationParameter& transform = layer.transform_param();
+  const int64_t channels = transform.force_gray() || (layer.type() == "ImageData" &&
+                                                      !layer.image_data_param().is_color())
+                               ? 1
+                               : 3;
+  const int64_t crop = transform.crop_size();
+  if (crop > 0) return Shape{channels, crop, crop};
+  const ImageDataParameter& image = layer.image_data_param();
+  if (image.new_height() > 0) return Shape{channels, image.new_height(), image.new_width()};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_data_type(const std::string& type) {
+  return type == "Data" || type == "ImageData" || type == "HDF5Data" || type == "WindowData" ||
+         type == "MemoryData" || type == "AnnotatedData";
+}
+
+Shapes shapes_of_data_layer(const LayerParameter& layer, int64_t batch,
+                            std::vector<std::string>* notes) {
+  if (layer.type() == "MemoryData") {
+    const MemoryDataParameter& param = layer.memory_data_param();
+    return {Shape{batch, param.channels(), param.height(), param.width()}, Shape{batch}};
+  }
+  std::string reason;
+  try {
+    Shapes shapes =
+        make_feed(layer, {.phase = TEST, .seed = 0, .layer_name = layer.name()})->shapes();
+    for (Shape& shape : shapes) shape[0] = batch;
+    return shapes;
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  const std::optional<Shape> picture = guessed_picture(layer);
+  require(
+      picture.has_value(), reason,
+      "; without the records the input's size is not known: --input_shape=1,3,224,224 gives it");
+  notes->push_back(
+      str("layer \"", layer.name(), "\": ", reason, "; pictures of ", *picture, " are assumed"));
+  Shapes shapes{Shape{batch}};
+  for (const int64_t dim : *picture) shapes[0].push_back(dim);
+  while (static_cast<int>(shapes.size()) < layer.top_size()) shapes.push_back(Shape{batch});
+  return shapes;
+}
+
+DeployNet derive_deploy(const NetParameter& net, const std::string& file,
+                        const std::optional<Shape>& input) {
+  return Deriver(net, file, input).derive();
+}
+
+NetParameter with_inputs(const NetParameter& net, const std::string& file,
+                         std::vector<std::string>* notes) {
+  NetParameter out = net;
+  upgrade_net(out, file);
+  NetState state = out.state();
+  if (!state.has_phase()) state.set_phase(TEST);
+  ErrorList errors;
+  filter_net(out, state, file, errors);
+  errors.throw_if_any();
+  for (LayerParameter& layer : *out.mutable_layer()) {
+    if (!is_data_type(layer.type())) continue;
+    Shapes shapes;
+    try {
+      shapes = shapes_of_data_layer(layer, batch_size_of(layer), notes);
+    } catch (const Error& error) {
+      throw error.at(place_of(layer, file));
+    }
+    LayerParameter made;
+    made.set_name(layer.name());
+    made.set_type("Input");
+    made.set_source_location(layer.source_location());
+    *made.mutable_top() = layer.top();
+    for (const Shape& shape : shapes) {
+      BlobShape* out_shape = made.mutable_input_param()->add_shape();
+      for (const int64_t dim : shape) out_shape->add_dim(dim);
+    }
+    layer = made;
+  }
+  return out;
+}
+
+}  // namespace crema
