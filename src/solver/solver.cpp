@@ -65,7 +65,10 @@ void Solver::iterate() {
   keep_loss(forward_backward(display));
   if (display) show_iteration();
   const float rate = rate_.at(iter_);
-  if (display) LOG(INFO) << "Iteration " << iter_ << ", lr = " << rate;
+  if (display) {
+    LOG(INFO) << "Iteration " << iter_ << ", lr = " << rate;
+    tell(-1, smoothed_loss(), rate);
+  }
   try {
     updater_->update(iter_, rate);
   } catch (const Error& error) {
@@ -145,6 +148,7 @@ void Solver::finish() {
     if (!std::isfinite(loss)) stop_at_loss(loss);
     keep_loss(loss);
     LOG(INFO) << "Iteration " << iter_ << ", loss = " << static_cast<float>(smoothed_loss());
+    tell(-1, smoothed_loss(), std::nullopt);
   }
   if (at_interval(param_.test_interval())) test_all();
 }
@@ -170,6 +174,19 @@ void Solver::test(int index) {
   }
   if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << static_cast<float>(loss);
   show_outputs("Test", test.net->outputs(), test.scores);
+  tell(index, param_.test_compute_loss() ? std::optional(loss) : std::nullopt, std::nullopt);
+}
+
+void Solver::tell(int test_net, std::optional<double> loss, std::optional<float> rate) {
+  const bool is_test = test_net >= 0;
+  const Net& net = is_test ? *tests_[static_cast<size_t>(test_net)].net : *net_;
+  const auto values = is_test ? tests_[static_cast<size_t>(test_net)].scores : outputs_of(*net_);
+  SolverEvent event{.iter = iter_, .test_net = test_net, .loss = loss, .rate = rate, .outputs = {}};
+  event.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  for (size_t i = 0; i < values.size(); ++i) {
+    event.outputs.emplace_back(net.outputs()[i].name, values[i]);
+  }
+  options_.observe(event);
 }
 
 bool Solver::run_test(TestNet& test, double* loss) {

@@ -26,6 +26,16 @@ struct Progress {
   double iterations_per_second = 0;  // since the last display; 0 at the first
 };
 
+/// The figures of one display or one test.
+struct SolverEvent {
+  int iter = 0;
+  int test_net = -1;           // -1: of the train net
+  double seconds = 0;          // since the solver was made
+  std::optional<double> loss;  // as displayed; of tests only with test_compute_loss
+  std::optional<float> rate;   // of this iteration's update
+  std::vector<std::pair<std::string, std::vector<double>>> outputs;  // by name, as displayed
+};
+
 struct SolverOptions {
   std::string file = "solver";  // the solver's path: for errors and the snapshot prefix
   std::shared_ptr<Ops> ops;
@@ -34,6 +44,7 @@ struct SolverOptions {
   ReadOptions read;  // of net files
   std::function<SolverRequest()> take_request = [] { return SolverRequest{}; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
+  std::function<void(const SolverEvent&)> observe = [](const SolverEvent&) {};
 };
 
 class Solver {
@@ -101,6 +112,7 @@ class Solver {
   float forward_backward(bool display);
   void keep_loss(double loss);
   void show_iteration();
+  void tell(int test_net, std::optional<double> loss, std::optional<float> rate);
   void finish();
   bool at_interval(int interval) const { return interval > 0 && iter_ % interval == 0; }
   bool wants_test() const;
@@ -122,7 +134,7 @@ class Solver {
   std::string last_state_;  // of this run
   std::vector<double> losses_;
   size_t oldest_loss_ = 0;
-  std::chrono::steady_clock::time_point last_display_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_display_;
   int last_display_iter_ = 0;
 };
 

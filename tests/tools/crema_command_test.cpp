@@ -52,7 +52,7 @@ TEST(Command, ListsCommandsForAnUnknownOne) {
   EXPECT_EQ(ended.status, 1);
   EXPECT_TRUE(contains(ended.err, "there is no command \"trian\" (did you mean train?)"))
       << ended.err;
-  EXPECT_TRUE(contains(ended.err, "device_query, run, test, time, train")) << ended.err;
+  EXPECT_TRUE(contains(ended.err, "parse_log, plot, run, summary, test, time, train")) << ended.err;
 }
 
 TEST(Command, RefusesUnknownFlags) {

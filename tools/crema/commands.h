@@ -22,7 +22,7 @@ DECLARE_string(weights);
 DECLARE_string(snapshot);
 DECLARE_string(gpu);
 DECLARE_bool(cpu);
-DECLARE_int32(iterations);
+DECLARE_string(iterations);
 DECLARE_string(phase);
 DECLARE_int32(level);
 DECLARE_string(stage);
@@ -39,6 +39,17 @@ int test_command();
 int time_command();
 int run_command();
 int device_query_command();
+int summary_command();
+int deploy_command();
+int classify_command();
+int convert_command();
+int lint_command();
+int draw_command();
+int parse_log_command();
+int plot_command();
+
+/// What stood on the command line after the command: files, for those commands that take some.
+const std::vector<std::string>& arguments();
 
 /// The device that --gpu, --cpu and, in train, the solver's fields ask for: a GPU where none of
 /// them says and one is there. Logs "Use CPU." or "Using GPUs 0" and the card. Throws Error when a
@@ -60,6 +71,9 @@ NetParameter read_model(std::optional<Phase> phase = phase_flag());
 
 /// --model, --fuse, --layout and --precision as options. Throws Error for other values.
 NetOptions net_options();
+
+/// --iterations as a number. Throws Error unless it is one above 0.
+int iterations();
 
 /// --strict.
 ReadOptions read_options();

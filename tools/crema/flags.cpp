@@ -14,7 +14,9 @@ DEFINE_string(snapshot, "",
               "train: the solver state (.solverstate or .solverstate.h5) to go on from");
 DEFINE_string(gpu, "", "Run on this GPU, by its number");
 DEFINE_bool(cpu, false, "Run on the CPU, whatever the solver's file says");
-DEFINE_int32(iterations, 50, "test, time: how many batches");
+DEFINE_string(iterations, "50",
+              "test, time: how many batches; test: \"all\" is the whole set once, with a smaller "
+              "last batch where it needs one");
 DEFINE_string(phase, "", "time, run: TRAIN or TEST");
 DEFINE_int32(level, 0, "The level of the net's state");
 DEFINE_string(stage, "", "Stages of the net's state, with commas between them");
@@ -22,7 +24,9 @@ DEFINE_string(fuse, "on",
               "on or off: join neighbouring layers into one step where the results are the same");
 DEFINE_string(layout, "auto", "auto or nchw: the order of blobs in memory");
 DEFINE_string(precision, "f32", "The number type of blobs: f32");
-DEFINE_bool(strict, false, "Fields of a layer that are not known are errors, not warnings");
+DEFINE_bool(strict, false,
+            "Fields of a layer that are not known are errors, not warnings; "
+            "lint: any finding gives exit status 1");
 
 namespace crema {
 namespace {
@@ -109,6 +113,14 @@ NetOptions net_options() {
   options.force_nchw = FLAGS_layout == "nchw";
   options.file = FLAGS_model;
   return options;
+}
+
+int iterations() {
+  const std::string& text = FLAGS_iterations;
+  const bool is_number = !text.empty() && text.size() < 10 &&
+                         text.find_first_not_of("0123456789") == std::string::npos;
+  require(is_number && std::stoi(text) > 0, "--iterations must be a number above 0, not ", text);
+  return std::stoi(text);
 }
 
 ReadOptions read_options() { return {.strict = FLAGS_strict}; }

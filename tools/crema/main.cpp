@@ -2,6 +2,7 @@
 // is caught here only.
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,23 +19,51 @@ DECLARE_bool(helpshort);
 namespace crema {
 namespace {
 
-constexpr const char* kUsage =
-    "trains neural networks that are written down\n"
-    "usage: crema COMMAND FLAGS\n\n"
-    "commands:\n"
-    "  train         train or finetune a net\n"
-    "  test          score a net\n"
-    "  time          measure a net, layer by layer\n"
-    "  run           run a net once, inputs and outputs in HDF5 files\n"
-    "  device_query  show the GPUs that --gpu names";
+struct Command {
+  const char* name;
+  const char* purpose;
+  int (*run)();
+  bool takes_arguments = false;
+};
 
-const std::map<std::string, int (*)()>& commands() {
-  static const std::map<std::string, int (*)()> table = {{"train", train_command},
-                                                         {"test", test_command},
-                                                         {"time", time_command},
-                                                         {"run", run_command},
-                                                         {"device_query", device_query_command}};
-  return table;
+constexpr Command kCommands[] = {
+    {"train", "train or finetune a net", train_command},
+    {"test", "score a net", test_command},
+    {"time", "measure a net, layer by layer", time_command},
+    {"run", "run a net once, inputs and outputs in HDF5 files", run_command},
+    {"device_query", "show the GPUs that --gpu names", device_query_command},
+    {"summary", "show layers, shapes, parameters, multiply-adds and memory", summary_command},
+    {"deploy", "derive the deploy net from a train_val net", deploy_command},
+    {"classify", "show the likeliest classes of pictures: FILES and folders", classify_command,
+     true},
+    {"lint", "list mistakes and known traps of a solver and its nets", lint_command},
+    {"draw", "draw a net: SVG, PNG or .dot", draw_command},
+    {"parse_log", "tables from training logs, CSV or JSON: LOGS", parse_log_command, true},
+    {"plot", "loss, accuracy and rate of training logs as a picture: LOGS", plot_command, true},
+    {"convert", "weights between .caffemodel, .h5 and .npz, means to .npy: IN OUT", convert_command,
+     true},
+};
+
+std::vector<std::string> given_arguments;
+
+std::string usage_text() {
+  std::string text =
+      "trains neural networks that are written down\n"
+      "usage: crema COMMAND FLAGS\n\n"
+      "commands:";
+  for (const Command& command : kCommands) {
+    std::string name = command.name;
+    name.resize(std::max<size_t>(14, name.size() + 1), ' ');
+    text += "\n  " + name + command.purpose;
+  }
+  return text;
+}
+
+const Command* find_command(const std::string& name) {
+  for (const Command& command : kCommands) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
 }
 
 /// Messages go to standard error. Files are written too where a folder for them is given
@@ -79,16 +108,18 @@ std::string surplus_word(const std::string& command, const std::string& word) {
 /// words: the command and whatever stands behind it beside flags.
 int run_named(const std::vector<std::string>& words) {
   const std::string& name = words[0];
-  std::vector<std::string> names;
-  for (const auto& [known, command] : commands()) names.push_back(known);
-  const auto found = commands().find(name);
-  if (found == commands().end()) {
+  const Command* found = find_command(name);
+  if (found == nullptr) {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    std::sort(names.begin(), names.end());
     return report(str("there is no command \"", name, "\"", did_you_mean(name, names),
                       "; there are ", join(names)));
   }
-  if (words.size() > 1) return report(surplus_word(name, words[1]));
+  if (words.size() > 1 && !found->takes_arguments) return report(surplus_word(name, words[1]));
+  given_arguments.assign(words.begin() + 1, words.end());
   try {
-    return found->second();
+    return found->run();
   } catch (const Error& error) {
     return report(error.what());
   } catch (const std::bad_alloc&) {
@@ -99,11 +130,14 @@ int run_named(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& arguments() { return given_arguments; }
+
 }  // namespace crema
 
 int main(int argc, char** argv) {
   gflags::SetVersionString(CREMA_VERSION);
-  gflags::SetUsageMessage(crema::kUsage);
+  gflags::SetUsageMessage(crema::usage_text());
   gflags::ParseCommandLineNonHelpFlags(&argc, &argv, true);
   if (FLAGS_help || FLAGS_helpshort) return crema::usage(argv[0]);
   gflags::HandleCommandLineHelpFlags();

@@ -13,7 +13,9 @@
 
 DEFINE_string(input, "",
               "run: HDF5 file with /inputs/BLOB and /params/LAYER/INDEX to set before the pass");
-DEFINE_string(output, "", "run: HDF5 file to write");
+DEFINE_string(output, "",
+              "run: HDF5 file to write; deploy: prototxt, default standard output; draw, plot: "
+              "picture; parse_log: folder, default this one");
 DEFINE_string(outputs, "net",
               "run: which blobs to write: net (those that nobody reads), all, or names");
 DEFINE_bool(backward, false, "run: run backward too and write gradients");

@@ -52,14 +52,14 @@ void show_times(const Net& net, const Times& times, double total) {
   for (int i = 0; i < net.layer_count(); ++i) {
     const auto line = [&](const char* direction, const std::vector<double>& sums) {
       LOG(INFO) << std::setw(10) << net.layer_name(i) << "\t" << direction << ": "
-                << sums[static_cast<size_t>(i)] / FLAGS_iterations << " ms.";
+                << sums[static_cast<size_t>(i)] / iterations() << " ms.";
     };
     line("forward", times.forward);
     line("backward", times.backward);
   }
-  LOG(INFO) << "Average Forward pass: " << times.forward_total / FLAGS_iterations << " ms.";
-  LOG(INFO) << "Average Backward pass: " << times.backward_total / FLAGS_iterations << " ms.";
-  LOG(INFO) << "Average Forward-Backward: " << total / FLAGS_iterations << " ms.";
+  LOG(INFO) << "Average Forward pass: " << times.forward_total / iterations() << " ms.";
+  LOG(INFO) << "Average Backward pass: " << times.backward_total / iterations() << " ms.";
+  LOG(INFO) << "Average Forward-Backward: " << total / iterations() << " ms.";
   LOG(INFO) << "Total Time: " << total << " ms.";
 }
 
@@ -81,7 +81,7 @@ void show_memory(const MemoryReport& memory) {
 
 int time_command() {
   require_flag(FLAGS_model, "time", "model", "the net to measure");
-  require(FLAGS_iterations > 0, "--iterations must be above 0, not ", FLAGS_iterations);
+  iterations();
   NetOptions options = net_options();
   options.train = true;
   const NetParameter model = read_model(phase_flag().value_or(TRAIN));
@@ -93,12 +93,12 @@ int time_command() {
   net.clear_gradients();
   net.backward();
   LOG(INFO) << "*** Benchmark begins ***";
-  LOG(INFO) << "Testing for " << FLAGS_iterations << " iterations.";
+  LOG(INFO) << "Testing for " << iterations() << " iterations.";
   Times times;
   times.forward.resize(static_cast<size_t>(net.layer_count()));
   times.backward.resize(static_cast<size_t>(net.layer_count()));
   const Clock::time_point start = Clock::now();
-  for (int i = 0; i < FLAGS_iterations; ++i) {
+  for (int i = 0; i < iterations(); ++i) {
     const double once = timed(net, [&] { time_once(net, times); });
     LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << once << " ms.";
   }

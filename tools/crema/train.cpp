@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "commands.h"
+#include "metrics.h"
 #include "solver/signals.h"
 #include "solver/solver.h"
 
@@ -58,6 +59,8 @@ int train_command() {
   options.read = read_options();
   options.take_request = [&signals] { return signals.take(); };
   if (::isatty(STDERR_FILENO) != 0) options.progress = show_time_left;
+  Metrics metrics;
+  options.observe = [&metrics](const SolverEvent& event) { metrics.add(event); };
   auto solver = std::make_unique<Solver>(param, options);
   LOG(INFO) << "Starting Optimization";
   solver->solve();

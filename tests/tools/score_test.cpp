@@ -1,0 +1,116 @@
+// crema test over a whole set and class by class; figures counted by hand.
+#include "base/file.h"
+#include "tools/convert_testing.h"
+#include "tools/crema_nets.h"
+#include "tools/weights_testing.h"
+
+namespace crema {
+namespace {
+
+/// Class 1 where a record's pixel is above 4.5.
+constexpr const char* kThreshold = R"(
+  layer { name: 'data' type: 'Data' top: 'data' top: 'label'
+          data_param { source: 'db' batch_size: 4 backend: LMDB } }
+  layer { name: 'limit' type: 'Power' bottom: 'data' top: 'limit'
+          power_param { scale: 0 shift: 4.5 } }
+  layer { name: 'scores' type: 'Concat' bottom: 'limit' bottom: 'data' top: 'scores' }
+  layer { name: 'accuracy' type: 'Accuracy' bottom: 'scores' bottom: 'label' top: 'accuracy' }
+)";
+
+/// Ten records with pixels 0 to 9, labelled right but for the last one.
+void write_threshold(const TestFolder& folder) {
+  std::vector<testing::TestRecord> records;
+  for (int i = 0; i < 10; ++i) {
+    records.push_back({record_key(i), testing::ramp_datum(1, 1, 1, i >= 5 && i < 9, i)});
+  }
+  testing::write_database(folder / "db", records);
+  folder.write("net.prototxt", kThreshold);
+  testing::write_weights(folder / "w.caffemodel", {});
+}
+
+Ended run_test(const TestFolder& folder, std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {"test", "--model=net.prototxt", "--weights=w.caffemodel"});
+  return run_crema(folder, flags);
+}
+
+TEST(WholeSet, EachRecordCountsOnce) {
+  const TestFolder folder;
+  write_threshold(folder);
+  const Ended ended = run_test(folder, {"--iterations=all"});
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_HAS(ended.err, "Running for 3 iterations.");
+  EXPECT_HAS(ended.err, "The whole set once: 10 records, 2 batches of 4 and one of 2");
+  EXPECT_HAS(ended.err, "Batch 1, accuracy = 1\n");
+  EXPECT_HAS(ended.err, "Batch 2, accuracy = 0.5\n");
+  EXPECT_HAS(ended.err, "] accuracy = 0.9\n");
+}
+
+TEST(WholeSet, ABatchMayBeLargerThanTheSet) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("net.prototxt",
+               std::string(kThreshold)
+                   .replace(std::string(kThreshold).find("batch_size: 4"), 13, "batch_size: 64"));
+  const Ended ended = run_test(folder, {"--iterations=all"});
+  EXPECT_HAS(ended.err, "Running for 1 iterations.");
+  EXPECT_HAS(ended.err, "] accuracy = 0.9\n");
+}
+
+TEST(WholeSet, NeedsARecordCountThatIsOne) {
+  const TestFolder folder;
+  write_threshold(folder);
+  Ended ended = run_test(folder, {"--iterations=al"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_HAS(ended.err, "--iterations must be a number above 0, not al");
+  folder.write("net.prototxt", constant_net());
+  ended = run_test(folder, {"--iterations=all"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_HAS(ended.err, "net.prototxt: --iterations=all needs a layer that reads records");
+  testing::write_numbers(folder / "other", 9);
+  folder.write("net.prototxt",
+               str(kThreshold,
+                   "layer { name: 'more' type: 'Data' top: 'more' top: 'l2' data_param "
+                   "{ source: 'other' batch_size: 4 backend: LMDB } }"));
+  ended = run_test(folder, {"--iterations=all"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_HAS(ended.err, "layer \"more\" has 9 records in batches of 4, layer \"data\" 10");
+}
+
+TEST(Classes, AreCountedOneByOne) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("names", "small\nlarge, or so\n");
+  const Ended ended = run_test(
+      folder, {"--iterations=all", "--per_class", "--labels=names", "--confusion_matrix=m.csv"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_HAS(ended.err,
+             "Class 0 (small): accuracy = 0.833333, precision = 1, F1 = 0.909091, 6 samples");
+  EXPECT_HAS(ended.err,
+             "Class 1 (large, or so): accuracy = 1, precision = 0.8, F1 = 0.888889, 4 samples");
+  EXPECT_HAS(ended.err, "Mean of 2 classes: accuracy = 0.916667, precision = 0.9, F1 = 0.89899");
+  EXPECT_EQ(read_file(folder / "m.csv"),
+            "true\\chosen,small,\"large, or so\"\nsmall,5,1\n\"large, or so\",0,4\n");
+}
+
+TEST(Classes, TiesAreTakenForTheOtherClassAsAccuracyDoes) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("net.prototxt",
+               std::string(kThreshold)
+                   .replace(std::string(kThreshold).find("shift: 4.5"), 10, "shift: 4  "));
+  const Ended ended = run_test(folder, {"--iterations=all", "--confusion_matrix=m.csv"});
+  EXPECT_HAS(ended.err, "] accuracy = 0.8\n");  // pixel 4 and pixel 9
+  EXPECT_EQ(read_file(folder / "m.csv"), "true\\chosen,0,1\n0,4,2\n1,0,4\n");
+}
+
+TEST(Classes, NeedScoresAndLabels) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("net.prototxt", constant_net());
+  const Ended ended = run_test(folder, {"--per_class"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_HAS(ended.err, "net.prototxt: has no Accuracy, SoftmaxWithLoss or InfogainLoss layer");
+}
+
+}  // namespace
+}  // namespace crema
