@@ -32,9 +32,23 @@ class FeedLayer : public Layer {
     return {.has_backward = false, .repeatable = false, .host_only = true};
   }
 
-  void forward(Ops&, CTensors, Tensors top) override {
-    for (size_t i = 0; i < top.size(); ++i) pointers_[i] = top[i].f32();
+  Needs plan(Ops& ops, const PlanContext& context) override {
+    staging_.clear();
+    if (ops.shares_host_memory()) return {};
+    for (const TensorDesc& top : context.top) {
+      staging_.push_back(ops.allocate(top.bytes(), Memory::pinned_host));
+    }
+    return {};
+  }
+
+  /// Where the host cannot write tops, by way of pinned memory: a net waits for its loss before the
+  /// next batch.
+  void forward(Ops& ops, CTensors, Tensors top) override {
+    for (size_t i = 0; i < top.size(); ++i) {
+      pointers_[i] = staging_.empty() ? top[i].f32() : static_cast<float*>(staging_[i].get());
+    }
     feed_->next(pointers_);
+    for (size_t i = 0; i < staging_.size(); ++i) ops.upload(staging_[i].get(), top[i]);
   }
 
   Feed* feed() override { return feed_.get(); }
@@ -43,6 +57,7 @@ class FeedLayer : public Layer {
   Arity arity_;
   std::unique_ptr<Feed> feed_;
   std::vector<float*> pointers_;
+  std::vector<Buffer> staging_;  // per top, where the device's memory is not the host's
 };
 
 }  // namespace crema

@@ -16,7 +16,9 @@ Shapes MemoryDataLayer::infer(const Shapes&) {
   return {data, Shape{p.batch_size()}};
 }
 
-LayerTraits MemoryDataLayer::traits() const { return {.has_backward = false, .repeatable = false}; }
+LayerTraits MemoryDataLayer::traits() const {
+  return {.has_backward = false, .repeatable = false, .calls_host = true};
+}
 
 int64_t MemoryDataLayer::record_size() const {
   const MemoryDataParameter& p = param_.memory_data_param();

@@ -177,6 +177,23 @@ void Net::Impl::run_forward(int n) {
   if (node.layer->shapes_after_forward()) follow_shapes(n);
 }
 
+void Net::Impl::run_stretch(size_t index) {
+  const int begin = stretches[index].begin, end = stretches[index].end;
+  const auto walk = [=, this] {
+    for (int n = begin; n < end; ++n) run_forward(n);
+  };
+  if (!stretches[index].can_record) return walk();  // may make all stretches anew
+  Stretch& stretch = stretches[index];
+  bool is_fresh = false;
+  for (int n = begin; n < end; ++n) {
+    is_fresh |= steps[n].params_version != *params_version && !graph.nodes[n].params.empty();
+  }
+  if (!is_fresh) return stretch.same_params.run(*ops, walk);
+  for (int n = begin; n < end; ++n) steps[n].params_version = -1;
+  stretch.fresh_params.run(*ops, walk);
+  for (int n = begin; n < end; ++n) steps[n].params_version = *params_version;
+}
+
 void Net::Impl::run_backward(int n) {
   Node& node = graph.nodes[n];
   if (!node.runs_backward || node.traits.tops_alias_bottom) return;
@@ -230,10 +247,10 @@ void Net::Impl::check_fault() const {
 float Net::forward() {
   Impl& net = *impl_;
   net.bind_if_moved();
-  StepScalars scalars = *net.ops->step_scalars();
+  StepScalars scalars = net.ops->step();
   scalars.forward_count = net.forward_count++;
   net.ops->set_step(scalars);
-  for (size_t n = 0; n < net.graph.nodes.size(); ++n) net.run_forward(static_cast<int>(n));
+  for (size_t i = 0; i < net.stretches.size(); ++i) net.run_stretch(i);
   net.check_fault();
   return net.total_loss();
 }
@@ -241,8 +258,15 @@ float Net::forward() {
 void Net::backward() {
   Impl& net = *impl_;
   assert(net.options.train);
-  net.fill_loss_gradients();
-  for (int n = static_cast<int>(net.graph.nodes.size()) - 1; n >= 0; --n) net.run_backward(n);
+  const auto walk = [&] {
+    net.fill_loss_gradients();
+    for (int n = static_cast<int>(net.graph.nodes.size()) - 1; n >= 0; --n) net.run_backward(n);
+  };
+  if (!net.ops->can_record() || net.is_dynamic()) {
+    walk();
+  } else {
+    (net.gradients_empty ? net.first_backward : net.further_backward).run(*net.ops, walk);
+  }
   net.gradients_empty = false;
 }
 

@@ -11,6 +11,7 @@
 #include "net/memory_plan.h"
 #include "net/net.h"
 #include "net/saved.h"
+#include "ops/replay.h"
 
 namespace crema {
 
@@ -35,6 +36,14 @@ struct Step {
   int params_version = -1;  // what the layer has packed
 };
 
+/// Nodes [begin, end) that run as one where the device records; single nodes that cannot be
+/// recorded stand between.
+struct Stretch {
+  int begin = 0, end = 0;
+  bool can_record = false;
+  Replay same_params, fresh_params;  // without and with packing of changed parameters
+};
+
 struct Net::Impl {
   NetOptions options;
   std::shared_ptr<Ops> ops;
@@ -48,8 +57,10 @@ struct Net::Impl {
   std::shared_ptr<Arena> arena;
   int arena_version = -1;
   std::vector<Step> steps;
-  std::vector<Buffer> owned;     // parameters, gradients, inputs, state, packed weights
-  std::map<int, Tensor> inputs;  // value -> memory that stays
+  std::vector<Stretch> stretches;
+  Replay first_backward, further_backward;  // into empty gradients, and added to them
+  std::vector<Buffer> owned;                // parameters, gradients, inputs, state, packed weights
+  std::map<int, Tensor> inputs;             // value -> memory that stays
   std::vector<NetParam> params;
   std::vector<Group> groups;
   std::vector<Tensor> states, packed;           // per node
@@ -84,7 +95,10 @@ struct Net::Impl {
   Tensor workspace(int n, int buffer, size_t bytes);
   float total_loss();
   void check_fault() const;
+  void make_stretches();
+  bool is_dynamic() const;
   void run_forward(int n);
+  void run_stretch(size_t index);
   void run_backward(int n);
   Needs plan_layer(int n);
   void follow_shapes(int n);

@@ -2,6 +2,8 @@
 // when sizes follow the data.
 #include <glog/logging.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "net/net_impl.h"
 
@@ -126,6 +128,31 @@ void Net::Impl::bind() {
       if (gradient) written[p] = 1;
     }
     if (!node.is_absorbed) node.layer->bind(steps[n].workspace);
+  }
+  make_stretches();
+}
+
+/// Whether shapes follow the data somewhere: what is called then differs from pass to pass.
+bool Net::Impl::is_dynamic() const {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return node.layer->shapes_after_forward().has_value();
+  });
+}
+
+void Net::Impl::make_stretches() {
+  stretches.clear();
+  first_backward.forget();
+  further_backward.forget();
+  const bool records = ops->can_record() && !is_dynamic();
+  for (int n = 0; n < static_cast<int>(graph.nodes.size()); ++n) {
+    const LayerTraits& traits = graph.nodes[n].traits;
+    const bool can_record = records && !traits.host_only && !traits.calls_host;
+    if (stretches.empty() || !can_record || !stretches.back().can_record) {
+      stretches.emplace_back();
+      stretches.back().begin = n;
+      stretches.back().can_record = can_record;
+    }
+    stretches.back().end = n + 1;
   }
 }
 

@@ -227,6 +227,9 @@ enum class Memory : uint8_t { device, pinned_host };
 /// Memory that an Ops gave; freed with the last owner. 64-byte aligned, zero-filled.
 using Buffer = std::shared_ptr<void>;
 
+/// Calls that an Ops kept; freed with the last owner.
+using Recording = std::shared_ptr<void>;
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -267,18 +270,32 @@ class Ops {
   virtual void update(const UpdateRule&, CTensor grad, Tensors state, Tensor master,
                       Tensor weight) = 0;
 
-  /// Device memory of the step scalars; set_step enqueues a copy into it.
+  /// Device memory of the step scalars; set_step enqueues a copy into it, step() is what it was
+  /// last given.
   virtual const StepScalars* step_scalars() const = 0;
+  virtual StepScalars step() const = 0;
   virtual void set_step(const StepScalars&) = 0;
 
-  virtual void upload(const void* host, Tensor dst) = 0;   // dst.desc.bytes() bytes, same order
+  /// dst.desc.bytes() bytes, same order. Pageable memory may be changed at once; pinned memory only
+  /// after a synchronize() or download().
+  virtual void upload(const void* host, Tensor dst) = 0;
   virtual void download(CTensor src, void* host) = 0;      // returns when the bytes are there
   virtual Buffer allocate(size_t bytes, Memory kind) = 0;  // at set-up only
+  /// True where the host reads and writes device memory by the same pointers.
+  virtual bool shares_host_memory() const { return true; }
   virtual void synchronize() = 0;
   /// Device memory that kernels write faults to, and the host's reading of it, which waits for the
   /// queue.
   virtual Fault* fault() = 0;
   virtual std::optional<Fault> take_fault() = 0;
+
+  /// Whether calls can be recorded: between begin_recording() and end_recording() they are not done
+  /// but kept, and replay() enqueues them all at once, with the same pointers and numbers. upload,
+  /// download, set_step, synchronize and plans' first calls cannot be recorded.
+  virtual bool can_record() const { return false; }
+  virtual void begin_recording() {}
+  virtual Recording end_recording() { return nullptr; }
+  virtual void replay(const Recording&) {}
 };
 
 /// Calls f(i) for 0 <= i < n on the device of ops.
@@ -305,6 +322,7 @@ UnaryArgs unary_args_of(const Act& act);
 struct Device {
   bool gpu = false;
   int index = 0;
+  bool tf32 = false;  // a GPU may round f32 to 10 bits of mantissa in products
 };
 /// The only place that names a backend. Throws Error when that backend was not built or its device
 /// is not there.

@@ -156,10 +156,12 @@ void Updater::update(int iter, float rate) {
       static_cast<float>(std::sqrt(1.0 - std::pow(static_cast<double>(momentum2_), t)) /
                          (1.0 - std::pow(static_cast<double>(momentum_), t)));
   net_.ops().set_step(step);
-  for (const GroupState& state : groups_) {
-    if (state.rule.lr_mult == 0 || !state.group->gradient) continue;
-    net_.ops().update(state.rule, state.group->gradient, state.history, state.group->value, {});
-  }
+  replay_.run(net_.ops(), [&] {
+    for (const GroupState& state : groups_) {
+      if (state.rule.lr_mult == 0 || !state.group->gradient) continue;
+      net_.ops().update(state.rule, state.group->gradient, state.history, state.group->value, {});
+    }
+  });
   net_.params_changed();
 }
 

@@ -9,6 +9,7 @@
 #include "io/blob.h"
 #include "net/net.h"
 #include "ops/ops.h"
+#include "ops/replay.h"
 
 namespace crema {
 
@@ -55,6 +56,7 @@ class Updater {
   float momentum_, momentum2_, clip_;
   int iter_size_;
   std::vector<GroupState> groups_;
+  Replay replay_;  // of update()'s steps
   Buffer partial_sums_;
 };
 

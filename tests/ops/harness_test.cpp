@@ -113,6 +113,7 @@ class SabotagedOps : public Ops {
     ops_->update(rule, grad, state, master, weight);
   }
   const StepScalars* step_scalars() const override { return ops_->step_scalars(); }
+  StepScalars step() const override { return ops_->step(); }
   void set_step(const StepScalars& step) override { ops_->set_step(step); }
   void upload(const void* host, Tensor dst) override { ops_->upload(host, dst); }
   void download(CTensor src, void* host) override { ops_->download(src, host); }

@@ -96,6 +96,7 @@ class ReferenceOps : public Ops {
   }
 
   const StepScalars* step_scalars() const override { return &step_; }
+  StepScalars step() const override { return step_; }
   void set_step(const StepScalars& step) override { step_ = step; }
 
   void upload(const void* host, Tensor dst) override {

@@ -38,6 +38,7 @@ class CpuOps : public Ops {
               Tensor weight) override;
 
   const StepScalars* step_scalars() const override { return &step_; }
+  StepScalars step() const override { return step_; }
   void set_step(const StepScalars& step) override { step_ = step; }
   void upload(const void* host, Tensor dst) override;
   void download(CTensor src, void* host) override;
