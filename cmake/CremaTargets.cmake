@@ -1,6 +1,7 @@
 # Helpers that make targets: a library per folder of src, a test program per folder of tests, a program per tool.
 add_library(crema_flags INTERFACE)
-target_compile_options(crema_flags INTERFACE -Wall -Wextra $<$<BOOL:${CREMA_WERROR}>:-Werror>)
+target_compile_options(crema_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;$<$<BOOL:${CREMA_WERROR}>:-Werror>>)
 target_include_directories(crema_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(SANITIZE)
   target_compile_options(crema_flags INTERFACE -fsanitize=${SANITIZE} -fno-omit-frame-pointer -g)
@@ -25,9 +26,10 @@ function(crema_library name kind)
   endif()
 endfunction()
 
-# crema_tests(NAME LINKS target...): one test program of the calling folder's .cpp files, each TEST a ctest of its own.
+# crema_tests(NAME LINKS target... [LABELS label...]): one test program of the calling folder's .cpp files, each TEST a
+# ctest of its own.
 function(crema_tests name)
-  cmake_parse_arguments(ARG "" "" "LINKS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS;PRECOMPILE;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
@@ -44,5 +46,5 @@ function(crema_tests name)
     CREMA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    PROPERTIES TIMEOUT 300)
+    PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
 endfunction()

@@ -1,7 +1,11 @@
-# crema_kernel_table(OUT headers): writes OUT.cpp, the list of all functors in these headers: every "struct Name {" at
-# column 0 that no template line precedes. Configuring runs again when a header changes.
+# crema_kernel_table(OUT headers ENTRY_HEADER...): writes OUT, the list of all functors in these headers: every
+# "struct Name {" at column 0 that no template line precedes, each made an entry by the backend's kernel_entry() in the
+# entry headers. Configuring runs again when a header changes.
 function(crema_kernel_table out headers)
   set(includes "")
+  foreach(header ${ARGN})
+    string(APPEND includes "#include \"${header}\"\n")
+  endforeach()
   set(entries "")
   foreach(header ${headers})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
@@ -19,9 +23,9 @@ function(crema_kernel_table out headers)
       endif()
     endforeach()
   endforeach()
-  set(text "// Written by cmake/KernelTable.cmake.\n#include \"ops/cpu/isa/kernel_entry.h\"\n#include \"ops/cpu/isa/loops.h\"\n")
+  set(text "// Written by cmake/KernelTable.cmake.\n")
   string(APPEND text "${includes}\nnamespace crema::CREMA_ISA {\n\n")
-  string(APPEND text "extern const KernelEntry kKernels[] = {\n${entries}    {nullptr, 0, nullptr, nullptr, nullptr},\n};\n")
+  string(APPEND text "extern const KernelEntry kKernels[] = {\n${entries}    {},\n};\n")
   string(APPEND text "extern const int kKernelCount = sizeof(kKernels) / sizeof(kKernels[0]) - 1;\n\n")
   string(APPEND text "}  // namespace crema::CREMA_ISA\n")
   file(CONFIGURE OUTPUT ${out} CONTENT "${text}" @ONLY)

@@ -1,16 +1,81 @@
-// The only place that names a backend.
+// The only place that names a backend. libcrema_cuda.so is loaded on first use: linked, its
+// libraries would cost every start half a second of CPU.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+
 #include "base/error.h"
+#include "base/file.h"
 #include "ops/cpu/make_cpu_ops.h"
+#include "ops/cuda/cuda_library.h"
 #include "ops/ops.h"
 
 namespace crema {
+namespace {
 
-std::shared_ptr<Ops> make_ops(const Device& device) {
-  require(!device.gpu, "this build has no CUDA support: use --cpu, or leave out --gpu ",
-          device.index, " and solver_mode: GPU");
-  return make_cpu_ops();
+constexpr const char* kLibraryName = "libcrema_cuda.so";
+constexpr const char* kDriverName = "libcuda.so.1";
+
+/// name in the lib folder beside the program's own folder; as it is where it does not lie there.
+std::string beside_program(const char* name) {
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string program(path, size > 0 ? static_cast<size_t>(size) : 0);
+  const std::string beside = program.substr(0, program.rfind('/')) + "/../lib/" + name;
+  return exists(beside) ? beside : name;
 }
 
-bool gpu_present() { return false; }
+/// Cheap, unlike loading the backend: whether there is a driver at all.
+bool driver_is_there() {
+  static const bool found =
+      ::dlopen(beside_program(kDriverName).c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  return found;
+}
+
+/// The backend, or nullptr and the loader's reason.
+const CudaLibrary* load(std::string& reason) {
+  void* handle = ::dlopen(beside_program(kLibraryName).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* entry = handle ? ::dlsym(handle, kCudaLibraryEntry) : nullptr;
+  if (!entry) {
+    const char* error = ::dlerror();
+    reason = error ? error : kLibraryName;
+    return nullptr;
+  }
+  return reinterpret_cast<CudaLibraryEntry>(entry)();
+}
+
+const CudaLibrary* library(std::string* reason = nullptr) {
+  static std::string text;
+  static const CudaLibrary* const loaded = load(text);
+  if (reason) *reason = text;
+  return loaded;
+}
+
+bool was_built() {
+  const std::string path = beside_program(kLibraryName);
+  return path != kLibraryName || library() != nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<Ops> make_ops(const Device& device) {
+  if (!device.gpu) return make_cpu_ops();
+  require(was_built(), "this build has no CUDA support: use --cpu, or leave out --gpu ",
+          device.index, " and solver_mode: GPU");
+  std::string reason;
+  const CudaLibrary* cuda = library(&reason);
+  require(cuda, "the CUDA backend does not load (", reason, "): use --cpu");
+  return cuda->make(device);
+}
+
+bool gpu_present() {
+  if (!driver_is_there() || !library()) return false;
+  try {
+    return library()->device_count() > 0;
+  } catch (const Error&) {
+    return false;  // the reason is told where a GPU is asked for
+  }
+}
 
 }  // namespace crema

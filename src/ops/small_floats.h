@@ -1,11 +1,11 @@
-// bf16 and f16 as bit patterns, rounded to nearest even.
+// bf16 and f16 as bit patterns, rounded to nearest even, the same on every device.
 #pragma once
 
 #include <cstdint>
 
 #include "ops/functors.h"
 
-namespace crema {
+namespace crema::CREMA_ISA {
 
 struct Bf16 {
   uint16_t bits;
@@ -14,15 +14,15 @@ struct F16 {
   uint16_t bits;
 };
 
-inline float widen(Bf16 x) { return float_of_bits(static_cast<uint32_t>(x.bits) << 16); }
+CREMA_BOTH inline float widen(Bf16 x) { return float_of_bits(static_cast<uint32_t>(x.bits) << 16); }
 
-inline Bf16 narrow_bf16(float x) {
+CREMA_BOTH inline Bf16 narrow_bf16(float x) {
   const uint32_t bits = bits_of_float(x);
   if (x != x) return {static_cast<uint16_t>(bits >> 16 | 0x40u)};
   return {static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16)};
 }
 
-inline float widen(F16 x) {
+CREMA_BOTH inline float widen(F16 x) {
   const uint32_t sign = (x.bits & 0x8000u) << 16, rest = x.bits & 0x7FFFu;
   // Denormals come out right too: the product by 2^112 renormalises them.
   const float value = float_of_bits(rest << 13) * 0x1p112f;
@@ -30,7 +30,7 @@ inline float widen(F16 x) {
   return float_of_bits(bits | sign);
 }
 
-inline F16 narrow_f16(float x) {
+CREMA_BOTH inline F16 narrow_f16(float x) {
   const uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u, rest = bits & 0x7FFFFFFFu;
   if (rest > 0x7F800000u) return {static_cast<uint16_t>(sign | 0x7E00u)};
   if (rest >= 0x477FF000u) return {static_cast<uint16_t>(sign | 0x7C00u)};
@@ -41,4 +41,4 @@ inline F16 narrow_f16(float x) {
   return {static_cast<uint16_t>(sign | (rest - 0x38000000u + 0xFFFu + (rest >> 13 & 1u)) >> 13)};
 }
 
-}  // namespace crema
+}  // namespace crema::CREMA_ISA

@@ -4,7 +4,7 @@
 
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/parallel.h"
-#include "ops/cpu/small_floats.h"
+#include "ops/small_floats.h"
 
 namespace crema {
 namespace {

@@ -1,0 +1,125 @@
+// What the CUDA backend owns: memory, the step scalars, the fault slot, its table of kernels.
+#include "ops/cuda/cuda_ops.h"
+
+#include <cassert>
+
+#include "base/error.h"
+#include "ops/cuda/cuda_library.h"
+#include "ops/cuda/cudnn_conv.h"
+#include "ops/cuda/gemm.h"
+#include "ops/cuda/step_slot.h"
+
+namespace crema::cuda {
+namespace {
+
+constexpr size_t kStepAt = 64, kSlotBytes = 256;
+static_assert(sizeof(Fault) <= kStepAt);
+constexpr int64_t kPartialSums = int64_t{1} << 20;
+
+int checked_index(const Device& device) {
+  const int count = device_count();
+  require(device.index >= 0 && device.index < count, "--gpu ", device.index, ": there ",
+          count == 1 ? "is " : "are ", count, count == 1 ? " GPU" : " GPUs",
+          count > 0 ? str(", numbered from 0 to ", count - 1) : std::string(": use --cpu"));
+  check(cudaSetDevice(device.index), "cudaSetDevice");
+  return device.index;
+}
+
+class Library : public CudaLibrary {
+ public:
+  int device_count() const override { return cuda::device_count(); }
+  std::shared_ptr<Ops> make(const Device& device) const override {
+    checked_index(device);
+    return std::make_shared<CudaOps>(device);
+  }
+};
+
+}  // namespace
+
+CudaOps::CudaOps(const Device& device)
+    : device_(device),
+      slots_(cuda::allocate(kSlotBytes, Memory::device, stream_)),
+      partial_(cuda::allocate(kPartialSums * sizeof(double), Memory::device, stream_)),
+      gemm_(std::make_unique<Gemm>(stream_, device.tf32)) {
+  for (int i = 0; i < kKernelCount; ++i) kernels_.emplace(kKernels[i].name, &kKernels[i]);
+  set_step({});
+}
+
+CudaOps::~CudaOps() = default;
+
+Cudnn& CudaOps::cudnn() {
+  if (!cudnn_) cudnn_ = std::make_unique<Cudnn>(stream_.get());
+  return *cudnn_;
+}
+
+const KernelEntry& CudaOps::kernel(std::string_view name) {
+  const auto found = kernels_.find(name);
+  require(found != kernels_.end(), "no kernel is called ", name,
+          ": its struct must stand at the start of a line in ops/kernels/*.h");
+  return *found->second;
+}
+
+void CudaOps::launch(std::string_view name, const void* functor, int64_t n) {
+  if (n > 0) kernel(name).launch(functor, n, stream());
+}
+
+void CudaOps::reduce(std::string_view name, const void* functor, int64_t rows, int64_t cols) {
+  if (rows <= 0) return;
+  kernel(name).reduce(functor, {rows, cols, static_cast<double*>(partial_.get()), kPartialSums},
+                      stream());
+}
+
+const StepScalars* CudaOps::step_scalars() const {
+  return reinterpret_cast<const StepScalars*>(static_cast<char*>(slots_.get()) + kStepAt);
+}
+
+void CudaOps::set_step(const StepScalars& step) {
+  assert(!is_recording_);
+  step_ = step;
+  store_step(step, const_cast<StepScalars*>(step_scalars()), stream());
+}
+
+void CudaOps::upload(const void* host, Tensor dst) {
+  assert(!is_recording_);
+  copy(host, dst.data, dst.desc.bytes(), stream_);
+}
+
+void CudaOps::download(CTensor src, void* host) {
+  assert(!is_recording_);
+  copy(src.data, host, src.desc.bytes(), stream_);
+  synchronize();
+}
+
+Buffer CudaOps::allocate(size_t bytes, Memory kind) { return cuda::allocate(bytes, kind, stream_); }
+
+Fault* CudaOps::fault() { return static_cast<Fault*>(slots_.get()); }
+
+std::optional<Fault> CudaOps::take_fault() {
+  Fault taken;
+  copy(fault(), &taken, sizeof taken, stream_);
+  synchronize();
+  if (!taken.set) return std::nullopt;
+  clear(fault(), sizeof(Fault), stream_);
+  return taken;
+}
+
+void CudaOps::begin_recording() {
+  cuda::begin_recording(stream_);
+  is_recording_ = true;
+}
+
+Recording CudaOps::end_recording() {
+  is_recording_ = false;
+  return std::make_shared<Graph>(stream_);
+}
+
+void CudaOps::replay(const Recording& recording) {
+  static_cast<const Graph*>(recording.get())->launch(stream_);
+}
+
+}  // namespace crema::cuda
+
+extern "C" const crema::CudaLibrary* crema_cuda_library() {
+  static const crema::cuda::Library library;
+  return &library;
+}
