@@ -1,5 +1,5 @@
-# The CUDA toolkit, cuDNN and NCCL: found or absent, and what is lost is said. Sets CREMA_CUDA to whether the backend is
-# built, CREMA_CUDNN_FOUND, and the targets dep::cudnn.
+# The CUDA toolkit and cuDNN: found or absent, and what is lost is said. Sets CREMA_CUDA to whether the backend is built,
+# and makes dep::cudnn where cuDNN is.
 if(CREMA_CUDA)
   include(CheckLanguage)
   check_language(CUDA)
@@ -33,19 +33,19 @@ if(CREMA_CUDA)
   endif()
 endif()
 
-if(CREMA_CUDA)
-  get_filename_component(cuda_root ${CUDAToolkit_BIN_DIR} DIRECTORY)
-  find_path(cudnn_INCLUDE cudnn_backend.h HINTS ${cuda_root}/include ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(cudnn_LIBRARY cudnn HINTS ${cuda_root}/lib64 ${cuda_root}/lib ${CUDAToolkit_LIBRARY_DIR})
-  mark_as_advanced(cudnn_INCLUDE cudnn_LIBRARY)
-  set(CREMA_CUDNN_FOUND OFF)
-  if(cudnn_INCLUDE AND cudnn_LIBRARY)
-    set(CREMA_CUDNN_FOUND ON)
-    add_library(dep::cudnn INTERFACE IMPORTED GLOBAL)
-    set_target_properties(dep::cudnn PROPERTIES INTERFACE_LINK_LIBRARIES "${cudnn_LIBRARY}"
-      INTERFACE_INCLUDE_DIRECTORIES "${cudnn_INCLUDE}" INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${cudnn_INCLUDE}")
-  else()
-    message(STATUS "cuDNN was not found: GPU support, whose convolutions are cuDNN's, will be missing")
-    set(CREMA_CUDA OFF)
-  endif()
+# cuDNN's plans need no card and no compiler: tests make them wherever the library is.
+get_filename_component(cuda_root "${CUDAToolkit_BIN_DIR}/.." ABSOLUTE)
+set(cuda_roots ${cuda_root} ${CUDAToolkit_ROOT} $ENV{CUDA_HOME} /usr/local/cuda)
+find_path(cudnn_INCLUDE cudnn_backend.h HINTS ${cuda_roots} PATH_SUFFIXES include)
+find_path(cudnn_RUNTIME_INCLUDE cuda_runtime_api.h HINTS ${cuda_roots} PATH_SUFFIXES include)
+find_library(cudnn_LIBRARY cudnn HINTS ${cuda_roots} PATH_SUFFIXES lib64 lib)
+mark_as_advanced(cudnn_INCLUDE cudnn_RUNTIME_INCLUDE cudnn_LIBRARY)
+if(cudnn_INCLUDE AND cudnn_RUNTIME_INCLUDE AND cudnn_LIBRARY)
+  set(includes ${cudnn_INCLUDE} ${cudnn_RUNTIME_INCLUDE})
+  add_library(dep::cudnn INTERFACE IMPORTED GLOBAL)
+  set_target_properties(dep::cudnn PROPERTIES INTERFACE_LINK_LIBRARIES "${cudnn_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${includes}" INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${includes}")
+elseif(CREMA_CUDA)
+  message(STATUS "cuDNN was not found: GPU support, whose convolutions are cuDNN's, will be missing")
+  set(CREMA_CUDA OFF)
 endif()
