@@ -10,8 +10,9 @@ class Replay {
  public:
   /// calls() makes the same calls of ops each time, with the same pointers and numbers, until
   /// forget().
-  template <class Calls>
-  void run(Ops& ops, const Calls& calls) {
+  /// Device is an Ops, or what can record like one.
+  template <class Device, class Calls>
+  void run(Device& ops, const Calls& calls) {
     if (recording_) return ops.replay(recording_);
     if (!ops.can_record() || !was_run_) {
       was_run_ = true;
