@@ -62,8 +62,8 @@ struct LayerTraits {
   bool repeatable = true;       // running forward again changes nothing (BatchNorm in TRAIN: false)
   bool host_only = false;       // runs on the host: the plan downloads and uploads around it
   bool changes_params = false;  // forward writes its own parameters (statistics)
-  /// forward uploads or downloads, or makes other calls from time to time: it cannot be recorded.
-  /// host_only layers cannot either.
+  /// forward or backward uploads or downloads, or makes other calls from time to time: they cannot
+  /// be recorded. Those of host_only layers cannot either.
   bool calls_host = false;
 };
 

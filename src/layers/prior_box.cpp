@@ -44,6 +44,7 @@ class PriorBoxLayer : public Layer {
     LayerTraits traits;
     traits.has_backward = false;
     traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
+    traits.calls_host = true;
     return traits;
   }
 

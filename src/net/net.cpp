@@ -262,10 +262,10 @@ void Net::backward() {
     net.fill_loss_gradients();
     for (int n = static_cast<int>(net.graph.nodes.size()) - 1; n >= 0; --n) net.run_backward(n);
   };
-  if (!net.ops->can_record() || net.is_dynamic()) {
-    walk();
-  } else {
+  if (net.records_backward) {
     (net.gradients_empty ? net.first_backward : net.further_backward).run(*net.ops, walk);
+  } else {
+    walk();
   }
   net.gradients_empty = false;
 }

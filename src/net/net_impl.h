@@ -58,6 +58,7 @@ struct Net::Impl {
   int arena_version = -1;
   std::vector<Step> steps;
   std::vector<Stretch> stretches;
+  bool records_backward = false;
   Replay first_backward, further_backward;  // into empty gradients, and added to them
   std::vector<Buffer> owned;                // parameters, gradients, inputs, state, packed weights
   std::map<int, Tensor> inputs;             // value -> memory that stays

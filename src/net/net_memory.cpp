@@ -144,9 +144,12 @@ void Net::Impl::make_stretches() {
   first_backward.forget();
   further_backward.forget();
   const bool records = ops->can_record() && !is_dynamic();
+  records_backward = records;
   for (int n = 0; n < static_cast<int>(graph.nodes.size()); ++n) {
     const LayerTraits& traits = graph.nodes[n].traits;
-    const bool can_record = records && !traits.host_only && !traits.calls_host;
+    const bool touches_host = traits.host_only || traits.calls_host;
+    const bool can_record = records && !touches_host;
+    records_backward &= !(touches_host && graph.nodes[n].runs_backward);
     if (stretches.empty() || !can_record || !stretches.back().can_record) {
       stretches.emplace_back();
       stretches.back().begin = n;

@@ -1,8 +1,6 @@
 // What the CUDA backend owns: memory, the step scalars, the fault slot, its table of kernels.
 #include "ops/cuda/cuda_ops.h"
 
-#include <cassert>
-
 #include "base/error.h"
 #include "ops/cuda/cuda_library.h"
 #include "ops/cuda/cudnn_conv.h"
@@ -74,18 +72,18 @@ const StepScalars* CudaOps::step_scalars() const {
 }
 
 void CudaOps::set_step(const StepScalars& step) {
-  assert(!is_recording_);
+  refuse_recording();
   step_ = step;
   store_step(step, const_cast<StepScalars*>(step_scalars()), stream());
 }
 
 void CudaOps::upload(const void* host, Tensor dst) {
-  assert(!is_recording_);
+  refuse_recording();
   copy(host, dst.data, dst.desc.bytes(), stream_);
 }
 
 void CudaOps::download(CTensor src, void* host) {
-  assert(!is_recording_);
+  refuse_recording();
   copy(src.data, host, src.desc.bytes(), stream_);
   synchronize();
 }
@@ -101,6 +99,12 @@ std::optional<Fault> CudaOps::take_fault() {
   if (!taken.set) return std::nullopt;
   clear(fault(), sizeof(Fault), stream_);
   return taken;
+}
+
+void CudaOps::refuse_recording() const {
+  require(!is_recording_,
+          "a layer that moves data between host and GPU was recorded: its traits "
+          "must say calls_host");
 }
 
 void CudaOps::begin_recording() {

@@ -67,6 +67,7 @@ class CudaOps : public Ops {
 
  private:
   const KernelEntry& kernel(std::string_view name);
+  void refuse_recording() const;
 
   Device device_;
   Stream stream_;
