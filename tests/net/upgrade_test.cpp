@@ -194,7 +194,9 @@ TEST(UpgradeNet, EveryOldTypeHasAName) {
                                            "Slice",
                                            "TanH",
                                            "WindowData",
-                                           "Threshold"};
+                                           "Threshold",
+                                           "BN",
+                                           "Upsample"};
   const auto* types = V1LayerParameter::LayerType_descriptor();
   ASSERT_EQ(static_cast<size_t>(types->value_count()), modern.size() + 1);  // NONE
   NetParameter net;
