@@ -4,7 +4,8 @@ target_compile_options(crema_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;$<$<BOOL:${CREMA_WERROR}>:-Werror>>)
 target_include_directories(crema_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(SANITIZE)
-  target_compile_options(crema_flags INTERFACE -fsanitize=${SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(crema_flags INTERFACE -fsanitize=${SANITIZE} -fno-omit-frame-pointer -g
+    -D_GLIBCXX_ASSERTIONS)
   target_link_options(crema_flags INTERFACE -fsanitize=${SANITIZE})
 endif()
 
