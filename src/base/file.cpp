@@ -28,6 +28,14 @@ void flush_to_disk(const std::string& path, int flags) {
           errno_text());  // apart: arguments have no order, and errno must be this call's
 }
 
+/// What is no plain file (a device, a pipe) would be gone once a file is renamed onto it.
+void require_plain_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return;
+  const bool is_plain = S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);  // rename refuses a folder
+  require(is_plain, "is a device or a pipe, a file is needed");
+}
+
 }  // namespace
 
 std::string errno_text() { return std::strerror(errno); }
@@ -67,6 +75,7 @@ void write_atomically(const std::string& path,
                       const std::function<void(const std::string&)>& write) {
   const std::string temporary = str(path, ".tmp.", ::getpid());
   try {
+    require_plain_file(path);
     write(temporary);
     flush_to_disk(temporary, O_WRONLY | O_CLOEXEC);
     const bool is_renamed = ::rename(temporary.c_str(), path.c_str()) == 0;
@@ -94,6 +103,12 @@ void write_file(const std::string& path, const std::string& content) {
 }
 
 void require_writable(const std::string& path) {
+  require(!is_directory(path), "cannot write ", path, ": Is a directory");
+  try {
+    require_plain_file(path);
+  } catch (const Error& error) {
+    throw error.at("cannot write " + path);
+  }
   const std::string probe = str(path, ".tmp.", ::getpid());
   Descriptor file{::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)};
   require(file.fd >= 0, "cannot write ", path, ": ", errno_text());

@@ -23,8 +23,12 @@ void Shape::push_back(int64_t dim) {
 
 int64_t Shape::count(int from, int to) const {
   int64_t product = 1;
-  for (int i = from; i < to; ++i) product *= dims_[i];
-  return product;
+  bool is_beyond = false;
+  for (int i = from; i < to; ++i) {
+    if (dims_[i] == 0) return 0;
+    is_beyond = __builtin_mul_overflow(product, dims_[i], &product) || is_beyond;
+  }
+  return is_beyond ? INT64_MAX : product;
 }
 
 int Shape::canonical(int axis) const {

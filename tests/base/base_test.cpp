@@ -1,6 +1,7 @@
 // Error places, shapes, random numbers, atomic files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -52,6 +53,14 @@ TEST(Shape, CountsAndAxes) {
   EXPECT_EQ(str(shape), "2 3 4");
 }
 
+TEST(Shape, ACountBeyondTheRangeIsTheLargestNumber) {
+  const int64_t big = int64_t{1} << 32;
+  EXPECT_EQ((Shape{big, big}).count(), INT64_MAX);
+  EXPECT_EQ((Shape{big, big, 3}).count(1), big * 3);
+  EXPECT_EQ((Shape{big, big, big, 0}).count(), 0);
+  EXPECT_EQ((Shape{(int64_t{1} << 62) + 60, 4}).count(), INT64_MAX);
+}
+
 TEST(Philox, KnownAnswers) {  // kat_vectors of the Random123 distribution, philox4x32-10
   const Philox4 zero = philox(0, 0, 0);
   EXPECT_EQ(zero.v[0], 0x6627e8d5u);
@@ -94,7 +103,20 @@ TEST(File, ARenameThatFailsGivesItsOwnReason) {
   }
 }
 
+TEST(File, NothingIsRenamedOntoAPipeOrADevice) {
+  const std::string pipe = testing::TempDir() + "crema_pipe";
+  ::unlink(pipe.c_str());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(write_file(pipe, "content"), Error);
+  EXPECT_THROW(require_writable(pipe), Error);
+  struct stat info {};
+  EXPECT_EQ(::stat(pipe.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+  ::unlink(pipe.c_str());
+}
+
 TEST(File, MissingFolderIsNamed) {
+  EXPECT_THROW(require_writable(testing::TempDir()), Error);
   EXPECT_THROW(require_writable("/nonexistent/x"), Error);
   EXPECT_THROW(read_file(testing::TempDir()), Error);
 }
