@@ -90,10 +90,10 @@ void TokenReader::read_token() {
     while (to < content_.size() && is_word_char(content_[to])) ++to;
   } else {
     token_.kind = Token::symbol;
-    const size_t line_end = std::min(content_.find('\n', at_), content_.size());
-    if (c == '$' || c == '{') {
-      const std::string_view rest = content_.substr(at_, line_end - at_);
-      if (rest.substr(0, 2) == "${" || rest.substr(0, 2) == "{{") refuse_placeholder(rest, at_);
+    const std::string_view two = content_.substr(at_, 2);
+    if (two == "${" || two == "{{") {
+      const size_t line_end = std::min(content_.find('\n', at_), content_.size());
+      refuse_placeholder(content_.substr(at_, line_end - at_), at_);
     }
   }
   token_.word = content_.substr(at_, to - at_);

@@ -2,6 +2,7 @@
 #include "io/wire.h"
 
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,9 @@ namespace crema {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
+
+// Errors name the file and come once; protobuf's own lines on stderr would be a second voice.
+google::protobuf::LogHandler* const former_handler = google::protobuf::SetLogHandler(nullptr);
 
 constexpr uint64_t kMaxField = 2147483647;  // protobuf readers refuse longer fields
 constexpr int kShape = 7, kData = 5, kDiff = 6;
@@ -123,14 +127,18 @@ void WireWriter::close() {
 
 uint64_t header_size(int number, uint64_t length) { return header(number, length).size(); }
 
-uint64_t blob_size(const HostBlob& blob, bool with_diff) {
-  const uint64_t shape = shape_bytes(blob.shape).size(), data = blob.data.size() * sizeof(float);
-  const uint64_t diff = with_diff ? blob.diff.size() * sizeof(float) : 0;
-  uint64_t size = header_size(kShape, shape) + shape + header_size(kData, data) + data;
+uint64_t blob_size(const Shape& shape, uint64_t values, uint64_t gradients) {
+  const uint64_t head = shape_bytes(shape).size(), data = values * sizeof(float);
+  const uint64_t diff = gradients * sizeof(float);
+  uint64_t size = header_size(kShape, head) + head + header_size(kData, data) + data;
   if (diff) size += header_size(kDiff, diff) + diff;
-  require(size <= kMaxField, "a blob of shape ", blob.shape,
+  require(size <= kMaxField, "a blob of shape ", shape,
           " exceeds the 2 GB that the binary format can hold: use snapshot_format: HDF5");
   return size;
+}
+
+uint64_t blob_size(const HostBlob& blob, bool with_diff) {
+  return blob_size(blob.shape, blob.data.size(), with_diff ? blob.diff.size() : 0);
 }
 
 void write_blob(WireWriter& out, int number, const HostBlob& blob, bool with_diff) {

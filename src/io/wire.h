@@ -59,8 +59,9 @@ class WireWriter {
   std::FILE* file_;
 };
 
-/// Bytes that a blob takes as the content of a field. Throws Error beyond the 2 GB that readers
-/// take.
+/// Bytes that a blob of this shape, with as many values and gradient values (0: none), takes as the
+/// content of a field. Throws Error beyond the 2 GB that readers take.
+uint64_t blob_size(const Shape& shape, uint64_t values, uint64_t gradients);
 uint64_t blob_size(const HostBlob& blob, bool with_diff);
 /// Writes a blob as field number.
 void write_blob(WireWriter& out, int number, const HostBlob& blob, bool with_diff);
