@@ -8,6 +8,11 @@
 #include "feed/lmdb_reader.h"
 
 namespace crema {
+namespace {
+
+constexpr size_t kShownBytes = 600;  // of a key in a message; the longest key of an LMDB has 511
+
+}  // namespace
 
 std::unique_ptr<Database> open_database(const std::string& path) {
   require(!path.empty(), "source: no database is named");
@@ -21,6 +26,7 @@ std::unique_ptr<Database> open_database(const std::string& path) {
 }
 
 std::string printable(std::string_view key) {
+  if (key.size() > kShownBytes) return printable(key.substr(0, kShownBytes)) + "...";
   std::string text;
   for (const unsigned char c : key) {
     if (c >= 0x20 && c != 0x7f) {

@@ -32,7 +32,7 @@ class Database {
 /// database, of another kind, cut short, without records.
 std::unique_ptr<Database> open_database(const std::string& path);
 
-/// "00000001_a.png" with unprintable bytes as \xNN: a key for messages.
+/// "00000001_a.png" with unprintable bytes as \xNN, cut after 600 bytes: a key for messages.
 std::string printable(std::string_view key);
 
 }  // namespace crema

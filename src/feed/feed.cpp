@@ -12,6 +12,8 @@
 namespace crema {
 namespace {
 
+constexpr uint32_t kMostBatches = 10000;  // made ahead
+
 int checked_batch_size(const char* message, uint32_t batch_size) {
   require(batch_size > 0, message, ": batch_size must be positive");
   require(batch_size <= INT32_MAX, message, ": batch_size is too large");
@@ -53,7 +55,10 @@ std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& 
                         .ranks = context.ranks,
                         .transform = {}};
   PrefetchFeed::Options pipeline;
-  pipeline.prefetch = static_cast<int>(layer.data_param().prefetch());
+  const uint32_t prefetch = layer.data_param().prefetch();
+  require(prefetch <= kMostBatches, "data_param: prefetch: ", prefetch, " batches are too many, ",
+          kMostBatches, " are possible");
+  pipeline.prefetch = static_cast<int>(prefetch);
   if (layer.type() == "AnnotatedData") {
     const DataParameter& param = layer.data_param();
     options.transform = transform_of(layer, param);

@@ -57,8 +57,9 @@ class IdxReader {
   void read(unsigned char* to, uint64_t size) {
     const int got = gzread(file_.get(), to, static_cast<unsigned>(size));
     int code = 0;
-    const char* text = gzerror(file_.get(), &code);
-    require(got >= 0, path_, ": ", code == Z_ERRNO ? errno_text() : text);
+    const std::string text = gzerror(file_.get(), &code);  // with the path in front
+    const size_t start = text.rfind(path_ + ": ", 0) == 0 ? path_.size() + 2 : 0;
+    require(got >= 0, path_, ": ", code == Z_ERRNO ? errno_text() : text.substr(start));
     require(static_cast<uint64_t>(got) == size, path_, ": the file is cut short");
   }
 

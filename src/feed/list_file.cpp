@@ -41,6 +41,8 @@ ListEntry parse_line(std::string_view line) {
 
 std::vector<ListEntry> read_list(const std::string& path) {
   const std::string content = read_file(path);
+  require(content.find('\0') == std::string::npos, path,
+          ": is binary data, a list (a path, a blank and a label in each line) is needed");
   std::string_view rest = content;
   if (rest.substr(0, 3) == "\xEF\xBB\xBF") rest.remove_prefix(3);
   std::vector<ListEntry> entries;

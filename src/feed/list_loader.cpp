@@ -10,6 +10,8 @@
 namespace crema {
 namespace {
 
+constexpr uint32_t kLargestSide = 65535;  // of a picture after resizing
+
 class ListLoader final : public RecordLoader {
  public:
   ListLoader(const ImageDataParameter& param, const LoaderOptions& options)
@@ -58,6 +60,8 @@ class ListLoader final : public RecordLoader {
   static std::vector<ListEntry> read(const ImageDataParameter& param) {
     require((param.new_height() > 0) == (param.new_width() > 0),
             "image_data_param: new_height and new_width must be given both or neither");
+    require(param.new_height() <= kLargestSide && param.new_width() <= kLargestSide,
+            "image_data_param: new_height and new_width may be at most ", kLargestSide);
     require(param.has_source(), "image_data_param: source is missing");
     return read_list(param.source());
   }

@@ -1,11 +1,10 @@
-// LMDB for reading: one read transaction without locks, as long as the reader lives.
+// LMDB for reading: the file as memory, no locks, no lock file.
 #pragma once
-
-#include <lmdb.h>
 
 #include <vector>
 
 #include "feed/database.h"
+#include "feed/lmdb_pages.h"
 
 namespace crema {
 
@@ -13,9 +12,8 @@ class LmdbReader : public Database {
  public:
   /// path: the folder with data.mdb. It must not be written meanwhile. Throws Error.
   explicit LmdbReader(const std::string& path);
-  ~LmdbReader() override;
 
-  uint64_t size() const override { return size_; }
+  uint64_t size() const override { return pages_.size(); }
   void seek(uint64_t index) override;
   Record next() override;
   Record at(uint64_t index) override;
@@ -26,16 +24,9 @@ class LmdbReader : public Database {
     const char* value;
     uint32_t key_size, value_size;
   };
-  void open();
-  void close();
-  void require_whole_file();
-  Record step(MDB_cursor_op op);
 
-  std::string path_;
-  MDB_env* env_ = nullptr;
-  MDB_txn* txn_ = nullptr;
-  MDB_cursor* cursor_ = nullptr;
-  uint64_t size_ = 0;
+  LmdbPages pages_;
+  LmdbCursor cursor_;
   uint64_t cursor_at_ = 0;  // the record that next() will give
   std::vector<Position> positions_;
 };

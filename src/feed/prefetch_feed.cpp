@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/error.h"
 
@@ -39,7 +40,7 @@ Shapes PrefetchFeed::shapes() const {
   return tops;
 }
 
-void PrefetchFeed::start() {
+void PrefetchFeed::make_ring() {
   const size_t batch_size = static_cast<size_t>(options_.batch_size);
   ring_.resize(static_cast<size_t>(options_.prefetch));
   for (Batch& batch : ring_) {
@@ -51,6 +52,15 @@ void PrefetchFeed::start() {
   }
   keys_.resize(batch_size);
   tickets_.resize(ring_.size() * batch_size);
+}
+
+void PrefetchFeed::start() {
+  try {
+    make_ring();
+  } catch (const std::bad_alloc&) {
+    fail("there is no memory for ", options_.prefetch, " batches of ", options_.batch_size,
+         " records: a smaller batch_size or prefetch is needed");
+  }
   scratch_.resize(static_cast<size_t>(options_.threads));
   start_ = position_;
   OrderedWorkers::Job job;

@@ -72,6 +72,7 @@ class PrefetchFeed final : public Feed {
     Ticket* tickets;
     uint64_t position;  // of record `from`
   };
+  void make_ring();
   void start();
   Chunk chunk(uint64_t item);
   void draw(uint64_t item);
