@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "base/trace.h"
 #include "feed/datum_pixels.h"
 #include "feed/loaders.h"
 
@@ -69,6 +70,7 @@ class DatabaseLoader final : public RecordLoader {
   }
 
   Pixels parse(const Record& record, Scratch& scratch) const {
+    const TraceSpan span("feed", "decode");
     parse_datum(record.value, scratch.datum);
     return pixels_of_datum(scratch.datum, transformer_.color_mode(), scratch.picture);
   }

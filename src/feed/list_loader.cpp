@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "base/trace.h"
 #include "feed/list_file.h"
 #include "feed/loaders.h"
 
@@ -78,6 +79,7 @@ class ListLoader final : public RecordLoader {
   }
 
   Picture picture_of(const ListEntry& entry) const {
+    const TraceSpan span("feed", "decode");
     const ColorMode mode = param_.is_color() ? ColorMode::color : ColorMode::gray;
     Picture picture = read_picture(param_.root_folder() + entry.path, mode);
     if (param_.new_height() == 0) return picture;

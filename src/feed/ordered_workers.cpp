@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/str.h"
+#include "base/trace.h"
+
 namespace crema {
 
 int hardware_threads() {
@@ -29,6 +32,7 @@ OrderedWorkers::~OrderedWorkers() {
 }
 
 void OrderedWorkers::run(int worker) {
+  Trace::name_thread(str(job_.name, " ", worker + 1));
   std::unique_lock lock(mutex_);
   for (;;) {
     room_.wait(lock, [&] {

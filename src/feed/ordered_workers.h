@@ -27,6 +27,7 @@ class OrderedWorkers {
     int threads = 1;
     uint64_t window = 1;
     uint64_t end = UINT64_MAX;
+    const char* name = "worker";  // of the threads, with a number, in a trace
   };
 
   explicit OrderedWorkers(Job job);

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/trace.h"
 
 namespace crema {
 namespace {
@@ -64,6 +65,7 @@ void PrefetchFeed::start() {
   scratch_.resize(static_cast<size_t>(options_.threads));
   start_ = position_;
   OrderedWorkers::Job job;
+  job.name = "feed worker";
   job.draw = [this](uint64_t item) { draw(item); };
   job.work = [this](uint64_t item, int worker) { work(item, worker); };
   job.window = static_cast<uint64_t>(options_.prefetch) * chunks_per_batch_;
@@ -80,6 +82,7 @@ PrefetchFeed::Chunk PrefetchFeed::chunk(uint64_t item) {
 }
 
 void PrefetchFeed::draw(uint64_t item) {
+  const TraceSpan span("feed", "read");
   const Chunk c = chunk(item);
   for (int i = 0; i < c.to - c.from; ++i) {
     c.tickets[i].position = c.position + i;
@@ -104,10 +107,12 @@ void PrefetchFeed::next(std::span<float* const> tops) {
   const uint64_t index = (position_ - start_) / options_.batch_size;
   bool has_waited = false;
   for (int i = 0; i < chunks_per_batch_; ++i) {
+    const TraceSpan span("feed", "wait for data");
     has_waited |= workers_->wait(index * chunks_per_batch_ + i);
   }
   LOG_IF_EVERY_N(INFO, has_waited, 1000) << "Waiting for data";
   Batch& batch = ring_[index % ring_.size()];
+  const TraceSpan span("feed", "hand over");
   for (size_t t = 0; t < tops.size() && t < batch.tops.size(); ++t) {
     if (tops[t]) std::memcpy(tops[t], batch.tops[t].data(), batch.tops[t].size() * sizeof(float));
   }

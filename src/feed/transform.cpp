@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "base/trace.h"
 #include "feed/transform_rows.h"
 #include "io/mean.h"
 
@@ -80,6 +81,7 @@ float Transformer::mean_of(int channel) const {
 }
 
 void Transformer::apply(const Pixels& p, uint64_t record, float* out) const {
+  const TraceSpan span("feed", "transform");
   const Window window = window_of(p, record);
   const int64_t step = p.is_interleaved ? p.channels : 1;
   for (int c = 0; c < p.channels; ++c) {

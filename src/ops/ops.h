@@ -238,6 +238,11 @@ class Ops {
 
   /// Why this backend cannot do the problem, or nothing when it can.
   virtual std::optional<std::string> why_not(const ConvDesc&) const = 0;
+  /// Why this backend cannot hold a net's blobs in that number type, or nothing when it can.
+  virtual std::optional<std::string> why_not_precision(DType type) const {
+    if (type == DType::f32) return std::nullopt;
+    return "only f32 is there";
+  }
   /// The layout in which the problem runs fastest; net/layout asks, it never guesses by device.
   virtual Layout preferred(const ConvDesc&) const = 0;
   virtual std::unique_ptr<ConvPlan> plan(const ConvDesc&) = 0;  // these throw Error with the reason
@@ -283,6 +288,8 @@ class Ops {
   virtual Buffer allocate(size_t bytes, Memory kind) = 0;  // at set-up only
   /// True where the host reads and writes device memory by the same pointers.
   virtual bool shares_host_memory() const { return true; }
+  /// Bytes of memory that the device has for us in all; 0: not known.
+  virtual size_t capacity() const { return 0; }
   virtual void synchronize() = 0;
   /// Device memory that kernels write faults to, and the host's reading of it, which waits for the
   /// queue.

@@ -17,6 +17,7 @@ class CpuOps : public Ops {
   std::string describe() const override;
 
   std::optional<std::string> why_not(const ConvDesc& desc) const override;
+  std::optional<std::string> why_not_precision(DType type) const override;
   Layout preferred(const ConvDesc& desc) const override;
   std::unique_ptr<ConvPlan> plan(const ConvDesc& desc) override;
   std::unique_ptr<LinearPlan> plan(const LinearDesc& desc) override;
@@ -43,6 +44,7 @@ class CpuOps : public Ops {
   void upload(const void* host, Tensor dst) override;
   void download(CTensor src, void* host) override;
   Buffer allocate(size_t bytes, Memory kind) override;
+  size_t capacity() const override;
   void synchronize() override {}
   Fault* fault() override { return &fault_; }
   std::optional<Fault> take_fault() override;
