@@ -7,6 +7,7 @@
 
 #include "layers/checks.h"
 #include "layers/common.h"
+#include "ops/kernels/eltwise.h"
 
 namespace crema {
 namespace {
@@ -38,28 +39,36 @@ class BatchNormLayer : public Layer {
   LayerTraits traits() const override {
     LayerTraits traits;
     traits.any_layout = traits.accumulates = true;
-    traits.backward_reads_bottoms = uses_stored() && affine_.empty() ? 0 : 1;
+    traits.backward_reads_bottoms = uses_stored() && affine_.empty() ? 0 : 1;  // not the residual
     traits.backward_reads_tops = act_.kind == ActKind::none ? 0 : 1;
-    traits.repeatable = uses_stored();
     traits.changes_params = !uses_stored();
     return traits;
   }
 
+  bool absorb_sum() override {
+    if (act_.kind != ActKind::none || has_residual_) return false;
+    has_residual_ = true;
+    return true;
+  }
+
   bool absorb(const Act& act) override {
-    if (act.slope < 0) return false;
+    if (act_.kind != ActKind::none || act.slope < 0) return false;
     act_ = act;
     return true;
   }
 
   bool absorb_affine(std::span<Param> affine) override {
-    if (act_.kind != ActKind::none || !affine_.empty() || affine[0].shape != channel_shape()) {
+    if (act_.kind != ActKind::none || has_residual_ || !affine_.empty() ||
+        affine[0].shape != channel_shape()) {
       return false;
     }
     affine_ = affine;
     return true;
   }
 
-  bool is_channel_map() const override { return uses_stored() && act_.kind == ActKind::none; }
+  bool is_channel_map() const override {
+    return uses_stored() && act_.kind == ActKind::none && !has_residual_;
+  }
 
   void channel_map(Ops& ops, Tensor scale, Tensor shift) override {
     run(ops,
@@ -69,16 +78,28 @@ class BatchNormLayer : public Layer {
   }
 
   Needs plan(Ops& ops, const PlanContext& context) override {
-    plan_ = ops.plan(NormDesc{.x = {shape_, context.bottom[0].dtype, context.bottom[0].layout},
-                              .eps = param_.batch_norm_param().eps(),
-                              .global_stats = uses_stored(),
-                              .affine = !affine_.empty(),
-                              .train = context.train,
-                              .act = act_});
-    keeps_statistics_ = context.train;
+    NormDesc desc{.x = {shape_, context.bottom[0].dtype, context.bottom[0].layout},
+                  .eps = param_.batch_norm_param().eps(),
+                  .global_stats = uses_stored(),
+                  .affine = !affine_.empty(),
+                  .train = context.train,
+                  .act = {}};
+    if (!has_residual_) desc.act = act_;
+    plan_ = ops.plan(desc);
+    keeps_statistics_ = context.train || context.recompute;
     const size_t bytes = TensorDesc{channel_shape()}.bytes();
     parts_.clear();
     plan_part_ = parts_.add(plan_->needs());
+    masked_desc_ = desc.x;
+    const bool masks = context.train && has_residual_ && act_.kind != ActKind::none;
+    masked_part_ = parts_.add({.scratch = masks ? masked_desc_.bytes() : 0});
+    again_plan_.reset();
+    if (context.recompute && !uses_stored()) {
+      desc.global_stats = true;
+      desc.train = false;
+      again_plan_ = ops.plan(desc);
+      again_part_ = parts_.add(again_plan_->needs());
+    }
     for (int& part : statistics_part_)
       part = parts_.add(keeps_statistics_ ? Needs{.saved = bytes} : Needs{.scratch = bytes});
     return parts_.total();
@@ -86,6 +107,8 @@ class BatchNormLayer : public Layer {
 
   void bind(const Workspace& workspace) override {
     plan_->bind(parts_.part(workspace, plan_part_));
+    if (again_plan_) again_plan_->bind(parts_.part(workspace, again_part_));
+    masked_ = f32_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
     mean_ = statistics(workspace, 0);
     variance_ = statistics(workspace, 1);
   }
@@ -97,6 +120,7 @@ class BatchNormLayer : public Layer {
       run(ops, BatchNormStored{sum(0), sum(1), factor, mean_.f32(), variance_.f32()}, shape_[1]);
     }
     plan_->forward(view(bottom[0]), mean_, variance_, gamma(), beta(), view(top[0]));
+    add_residual(ops, bottom, top[0]);
     if (!uses_stored()) {
       const auto m = static_cast<float>(shape_.count() / shape_[1]);
       run(ops,
@@ -107,13 +131,34 @@ class BatchNormLayer : public Layer {
     }
   }
 
-  void backward(Ops&, const BackwardArgs& args) override {
+  /// With the statistics that forward kept, which are not taken or averaged again.
+  void forward_again(Ops& ops, CTensors bottom, Tensors top) override {
+    NormPlan& plan = again_plan_ ? *again_plan_ : *plan_;
+    plan.forward(view(bottom[0]), mean_, variance_, gamma(), beta(), view(top[0]));
+    add_residual(ops, bottom, top[0]);
+  }
+
+  void backward(Ops& ops, const BackwardArgs& args) override {
     const Grad dgamma = affine_.empty() ? Grad() : args.dparams[3];
     const Grad dbeta = affine_.size() > 1 ? args.dparams[4] : Grad();
     const Grad dx{view(args.dbottom[0].t), args.dbottom[0].how};
-    if (!dx && !dgamma && !dbeta) return;
-    plan_->backward(view(args.bottom[0]), view(args.top[0]), mean_, variance_, gamma(),
-                    view(args.dtop[0]), dx, dgamma, dbeta);
+    const Grad dresidual = has_residual_ ? args.dbottom[1] : Grad();
+    CTensor dy = args.dtop[0];
+    if (has_residual_ && act_.kind != ActKind::none) {
+      // What the residual's gradient is to be overwritten with is computed right there.
+      const bool is_in_place = dresidual && dresidual.how == Write::overwrite;
+      const Tensor masked = is_in_place ? dresidual.t : masked_;
+      act_backward(ops, act_, args.top[0], dy, masked);
+      dy = masked;
+    }
+    if (dx || dgamma || dbeta) {
+      plan_->backward(view(args.bottom[0]), view(args.top[0]), mean_, variance_, gamma(), view(dy),
+                      dx, dgamma, dbeta);
+    }
+    // After the other bottom's, for both may be one blob.
+    if (!dresidual || dresidual.t.data == dy.data) return;
+    if (dresidual.how == Write::accumulate) return ops.add(dy, dresidual.t);
+    ops.convert(dy, dresidual.t);
   }
 
  private:
@@ -133,6 +178,23 @@ class BatchNormLayer : public Layer {
     return f32_of(keeps_statistics_ ? part.saved : part.scratch, {channel_shape()});
   }
 
+  void add_residual(Ops& ops, CTensors bottom, const Tensor& y) const {
+    if (!has_residual_) return;
+    const bool is_relu = act_.kind == ActKind::relu;
+    run(ops,
+        WeightedSum{.a = y.f32(),
+                    .b = bottom[1].f32(),
+                    .y = y.f32(),
+                    .ca = 1,
+                    .cb = 1,
+                    .slope = act_.slope,
+                    .relu = is_relu},
+        y.count());
+    if (act_.kind != ActKind::none && !is_relu) {
+      ops.unary(unary_of(act_), unary_args_of(act_), y, y);
+    }
+  }
+
   /// BVLC: Caffe divides by sqrt(eps) without a word.
   void warn_if_unfilled(Ops& ops) {
     if (phase() != TRAIN || has_checked_) return;
@@ -149,10 +211,14 @@ class BatchNormLayer : public Layer {
 
   Shape shape_;  // of the bottom, with a channel axis
   Act act_;
-  std::span<Param> affine_;  // of a Scale layer that was absorbed
-  std::unique_ptr<NormPlan> plan_;
+  std::span<Param> affine_;    // of a Scale layer that was absorbed
+  bool has_residual_ = false;  // bottom 1 is added: a sum was absorbed
+  std::unique_ptr<NormPlan> plan_,
+      again_plan_;  // again: what forward_again uses for stored numbers
   WorkspaceParts parts_;
-  int plan_part_ = 0;
+  int plan_part_ = 0, again_part_ = 0, masked_part_ = 0;
+  TensorDesc masked_desc_;
+  Tensor masked_;
   int statistics_part_[2] = {};
   bool keeps_statistics_ = false, has_checked_ = false;
   Tensor mean_, variance_;

@@ -136,20 +136,33 @@ class ConvolutionLayer : public ConvolutionBase {
  public:
   using ConvolutionBase::ConvolutionBase;
 
+  Shapes infer(const Shapes& bottom) override {
+    return ConvolutionBase::infer(has_residual_ ? Shapes{bottom[0]} : bottom);
+  }
+
   LayerTraits traits() const override {
     LayerTraits traits = ConvolutionBase::traits();
     traits.accumulates = true;
+    if (has_residual_) traits.backward_reads_bottoms = 1;
     return traits;
   }
 
+  bool absorb_sum() override {
+    if (param_.top_size() != 1 || act_.kind != ActKind::none || has_residual_) return false;
+    has_residual_ = true;
+    return true;
+  }
+
   bool absorb(const Act& act) override {
-    if (param_.top_size() != 1 || act.slope < 0) return false;
+    if (param_.top_size() != 1 || act_.kind != ActKind::none || act.slope < 0) return false;
     act_ = act;
     return true;
   }
 
   bool absorb_channel_map(Layer& map) override {
-    if (param_.top_size() != 1 || act_.kind != ActKind::none || map_ != nullptr) return false;
+    if (param_.top_size() != 1 || act_.kind != ActKind::none || map_ != nullptr || has_residual_) {
+      return false;
+    }
     map_ = &map;
     return true;
   }
@@ -157,7 +170,9 @@ class ConvolutionLayer : public ConvolutionBase {
   Needs plan(Ops& ops, const PlanContext& context) override {
     ConvDesc desc = describe(context.bottom[0], context.top[0]);
     desc.need_dx = false;
-    for (const uint8_t needed : context.need_dx) desc.need_dx = desc.need_dx || needed != 0;
+    for (size_t i = 0; i < context.top.size(); ++i) {
+      desc.need_dx = desc.need_dx || context.need_dx[i] != 0;
+    }
     desc.train = context.train;
     plan_ = ops.plan(desc);
     parts_.clear();
@@ -197,24 +212,27 @@ class ConvolutionLayer : public ConvolutionBase {
   void forward(Ops&, CTensors bottom, Tensors top) override {
     const CTensor w = map_ == nullptr ? weights() : CTensor(folded_weights_);
     const CTensor b = map_ == nullptr ? bias() : CTensor(channel_[2]);
-    for (size_t i = 0; i < bottom.size(); ++i) {
-      plan_->forward(folded(bottom[i]), w, b, {}, folded(top[i]));
+    const CTensor residual = has_residual_ ? folded(bottom[1]) : CTensor();
+    for (size_t i = 0; i < top.size(); ++i) {
+      plan_->forward(folded(bottom[i]), w, b, residual, folded(top[i]));
     }
   }
 
   void backward(Ops& ops, const BackwardArgs& args) override {
     bool is_first = true;
-    for (size_t i = 0; i < args.bottom.size(); ++i) {
+    for (size_t i = 0; i < args.top.size(); ++i) {
       if (!args.dtop[i]) {
         no_gradient(ops, args.dbottom[i]);
         continue;
       }
-      const CTensor dy = before_activation(ops, args.top[i], args.dtop[i]);
+      const Grad dresidual = has_residual_ ? folded(args.dbottom[1]) : Grad();
+      const CTensor dy = before_activation(ops, args.top[i], args.dtop[i], dresidual);
       if (args.dbottom[i]) plan_->backward_data(dy, weights(), folded(args.dbottom[i]));
       Grad dw = param_gradient(args, 0, is_first);
       dw.t.desc = weights().desc;
       const Grad db = has_bias() ? param_gradient(args, 1, is_first) : Grad();
       if (dw || db) plan_->backward_params(folded(args.bottom[i]), dy, dw, db);
+      sum_backward(ops, dy, dresidual);
       is_first = false;
     }
   }
@@ -230,22 +248,36 @@ class ConvolutionLayer : public ConvolutionBase {
     desc.x = folded(bottom);
     desc.y = folded(top);
     desc.bias = has_bias() || map_ != nullptr;
+    desc.residual = has_residual_;
     desc.act = act_;
     return desc;
   }
 
  private:
-  CTensor before_activation(Ops& ops, const CTensor& y, const CTensor& dy) const {
+  /// The gradient of the sum. What the residual's gradient is to be overwritten with is computed
+  /// right there.
+  CTensor before_activation(Ops& ops, const CTensor& y, const CTensor& dy,
+                            const Grad& dresidual) const {
     if (act_.kind == ActKind::none) return folded(dy);
-    act_backward(ops, act_, folded(y), folded(dy), masked_);
-    return masked_;
+    const bool is_in_place = dresidual && dresidual.how == Write::overwrite;
+    const Tensor masked = is_in_place ? dresidual.t : masked_;
+    act_backward(ops, act_, folded(y), folded(dy), masked);
+    return masked;
+  }
+
+  /// After the other bottom's, for both may be one blob.
+  static void sum_backward(Ops& ops, const CTensor& dy, const Grad& dresidual) {
+    if (!dresidual || dresidual.t.data == dy.data) return;
+    if (dresidual.how == Write::accumulate) return ops.add(dy, dresidual.t);
+    ops.convert(dy, dresidual.t);
   }
 
   int plan_part_ = 0, masked_part_ = 0, folded_part_ = 0;
   int channel_part_[3] = {};
   TensorDesc masked_desc_;
   Tensor masked_;
-  Layer* map_ = nullptr;  // a channel map that was absorbed: its numbers are folded in
+  bool has_residual_ = false;  // bottom 1 is added: a sum was absorbed
+  Layer* map_ = nullptr;       // a channel map that was absorbed: its numbers are folded in
   Tensor folded_weights_;
   std::array<Tensor, 3> channel_;  // scale, shift, folded bias
 };

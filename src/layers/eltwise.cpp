@@ -36,6 +36,11 @@ class EltwiseLayer : public Layer {
     return traits;
   }
 
+  bool is_sum() const override {
+    return operation() == EltwiseParameter::SUM && param_.bottom_size() == 2 && coeff(0) == 1 &&
+           coeff(1) == 1 && act_.kind == ActKind::none;
+  }
+
   bool absorb(const Act& act) override {
     if (operation() != EltwiseParameter::SUM || act.kind != ActKind::relu || act.slope < 0) {
       return false;

@@ -42,6 +42,10 @@ struct Arity {
   int min_bottoms = 1, max_bottoms = 1, min_tops = 1, max_tops = 1;
 };
 
+/// Whose blobs are pieces of one other, one behind another along an axis: a Concat's bottoms of its
+/// top, a Slice's tops of its bottom.
+enum class Pieces : uint8_t { none, bottoms, tops };
+
 /// What the passes may do with a layer. Bit i of a mask is blob i.
 struct LayerTraits {
   /// Bottoms and tops with three or more axes may all be nhwc (the same for all of them); else they
@@ -59,12 +63,16 @@ struct LayerTraits {
   /// Parameter gradients must always be accumulated by the layer itself.
   bool accumulates = false;
   bool has_backward = true;     // false: Accuracy, ArgMax: nothing flows through it
-  bool repeatable = true;       // running forward again changes nothing (BatchNorm in TRAIN: false)
+  bool repeatable = true;       // forward_again gives the same tops and changes nothing else
   bool host_only = false;       // runs on the host: the plan downloads and uploads around it
   bool changes_params = false;  // forward writes its own parameters (statistics)
   /// forward or backward uploads or downloads, or makes other calls from time to time: they cannot
   /// be recorded. Those of host_only layers cannot either.
   bool calls_host = false;
+  /// Where the pieces lie inside the whole, forward and backward need not copy them: both compare
+  /// addresses.
+  Pieces pieces = Pieces::none;
+  int pieces_axis = 0;
 };
 
 /// What plan() is told, after every pass but the memory plan.
@@ -72,6 +80,7 @@ struct PlanContext {
   std::span<const TensorDesc> bottom, top;
   std::span<const uint8_t> need_dx, need_dw;  // per bottom, per parameter
   bool train = false;                         // a backward will follow
+  bool recompute = false;                     // forward_again may be called
 };
 
 /// What backward() is given. Where one blob is several bottoms, the first's gradient overwrites and
@@ -116,6 +125,11 @@ class Layer {
   /// net/fuse offers the activation that follows; true: applied to top 0 from now on, and masked in
   /// backward.
   virtual bool absorb(const Act&) { return false; }
+  /// Whether top 0 is the plain sum of two bottoms.
+  virtual bool is_sum() const { return false; }
+  /// net/fuse offers a sum of top 0 and another blob; true: from now on that blob is the last
+  /// bottom, and is added to top 0 before an absorbed activation.
+  virtual bool absorb_sum() { return false; }
   /// The learnable scale and, where there is one, bias along axis 1 that this layer applies to its
   /// only bottom (Scale); empty for other layers.
   virtual std::span<Param> channel_affine() { return {}; }
@@ -138,6 +152,10 @@ class Layer {
   virtual void params_changed(Ops&) {}
   virtual void forward(Ops&, CTensors bottom, Tensors top) = 0;
   virtual void backward(Ops&, const BackwardArgs&) {}
+  /// Computes the tops of the last forward a second time, bit for bit, between it and its backward:
+  /// with recompute, where the first ones were dropped. Only for layers whose traits say
+  /// `repeatable`.
+  virtual void forward_again(Ops& ops, CTensors bottom, Tensors top) { forward(ops, bottom, top); }
 
   /// The tops' shapes after a forward whose sizes depend on data (Filter), where infer gave upper
   /// bounds; the net then infers what follows again. Nothing for other layers.

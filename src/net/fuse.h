@@ -6,8 +6,9 @@
 namespace crema {
 
 /// Offers to each layer the sole layer that reads its top: an activation (ReLU and kin), a
-/// learnable scale and bias per channel (Scale behind BatchNorm), and, where no backward follows, a
-/// channel map (BatchNorm and Scale behind a convolution). A node whose work was taken over is
+/// learnable scale and bias per channel (Scale behind BatchNorm), the plain sum with a blob that is
+/// there already, and, where no backward follows, a channel map (BatchNorm and Scale behind a
+/// convolution). A node whose work was taken over is
 /// absorbed. A blob that would vanish and is kept (asked for by name) stops that fusion.
 void fuse(Graph& graph, bool train);
 

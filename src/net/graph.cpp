@@ -1,6 +1,8 @@
 // Graph edits keep node numbers in values and nodes consistent.
 #include "net/graph.h"
 
+#include <algorithm>
+
 namespace crema {
 namespace {
 
@@ -17,6 +19,20 @@ void renumber(Graph& graph, int from, int by) {
 }
 
 }  // namespace
+
+std::vector<int> Graph::read_in_backward(int n) const {
+  const Node& node = nodes[static_cast<size_t>(n)];
+  std::vector<int> roots;
+  if (!node.runs_backward || node.traits.tops_alias_bottom) return roots;
+  const auto add = [&](const std::vector<int>& of, uint64_t mask) {
+    for (size_t i = 0; i < of.size(); ++i) {
+      if (mask >> std::min<size_t>(i, 63) & 1) roots.push_back(root(of[i]));
+    }
+  };
+  add(node.bottoms, node.traits.backward_reads_bottoms);
+  add(node.tops, node.traits.backward_reads_tops);
+  return roots;
+}
 
 void Graph::insert_node(int at, Node node) {
   renumber(*this, at, 1);

@@ -35,6 +35,7 @@ struct Node {
   std::vector<uint8_t> propagates;   // per bottom: backward writes its gradient
   std::vector<int> params;           // places in Graph::params, by the layer's own index
   std::vector<int> absorbed_params;  // of layers that this one absorbed: backward gives them too
+  std::vector<std::string> absorbed_names;  // those layers, in order
   bool runs_backward = false;
   bool is_absorbed = false;  // another node does its work: no edges, it only keeps its parameters
   bool is_convert = false;   // put in by the layout pass: no layer of the file
@@ -65,6 +66,8 @@ struct Graph {
       v = values[static_cast<size_t>(v)].alias_of;
     return v;
   }
+  /// The roots of the values whose data the backward of node n reads; none where it runs none.
+  std::vector<int> read_in_backward(int n) const;
   /// Inserts a node before place `at` and renumbers.
   void insert_node(int at, Node node);
 };

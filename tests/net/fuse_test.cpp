@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/philox.h"
 #include "io/prototxt.h"
+#include "net/net.h"
 #include "net/wire.h"
 
 namespace crema {
@@ -28,6 +30,15 @@ const char kScale[] =
 
 std::string relu(const std::string& bottom, const std::string& top) {
   return "layer { name: 'relu' type: 'ReLU' bottom: '" + bottom + "' top: '" + top + "' }\n";
+}
+/// A convolution like kConv of another name, and a sum of two blobs.
+std::string shortcut(const std::string& top) {
+  return "layer { name: 'short' type: 'Convolution' bottom: 'x' top: '" + top +
+         "' convolution_param { num_output: 4 kernel_size: 3 } }\n";
+}
+std::string sum(const std::string& a, const std::string& b, const std::string& fields = "") {
+  return "layer { name: 'sum' type: 'Eltwise' bottom: '" + a + "' bottom: '" + b +
+         "' top: 'e' eltwise_param { " + fields + " } }\n";
 }
 std::string loss(const std::string& bottom) {
   return "layer { name: 'loss' type: 'Reduction' bottom: '" + bottom +
@@ -90,6 +101,47 @@ const std::vector<Row> kRows = {
     {.name = "relu_before_batch_norm",
      .text = kConv + relu("c", "c") + kBatchNorm,
      .absorbed = "relu"},
+    {.name = "sum_into_conv",
+     .text = shortcut("d") + kConv + sum("c", "d") + relu("e", "r"),
+     .absorbed = "sum, relu"},
+    {.name = "sum_into_the_later_conv",
+     .text = kConv + shortcut("d") + sum("c", "d") + relu("e", "r"),
+     .absorbed = "sum, relu"},
+    {.name = "sum_into_conv_in_training",
+     .text = shortcut("d") + kConv + sum("d", "c") + relu("e", "r") + loss("r"),
+     .train = true,
+     .absorbed = "sum, relu"},
+    {.name = "sum_into_batch_norm_in_training",
+     .text =
+         shortcut("d") + kConv + kBatchNorm + kScale + sum("s", "d") + relu("e", "r") + loss("r"),
+     .train = true,
+     .absorbed = "scale, sum, relu"},
+    {.name = "sum_into_folded_conv",
+     .text = shortcut("d") + kConv + kBatchNorm + kScale + sum("s", "d") + relu("e", "r"),
+     .absorbed = "bn, scale, sum, relu"},
+    {.name = "sum_with_coefficients",
+     .text = shortcut("d") + kConv + sum("c", "d", "coeff: 1 coeff: -1"),
+     .absorbed = ""},
+    {.name = "maximum", .text = shortcut("d") + kConv + sum("c", "d", "operation: MAX")},
+    {.name = "sum_of_one_blob", .text = kConv + sum("c", "c")},
+    {.name = "sum_whose_part_is_read_again",
+     .text = shortcut("d") + kConv + sum("c", "d") + loss("c")},
+    {.name = "sum_whose_part_is_asked_for",
+     .text = shortcut("d") + kConv + sum("c", "d"),
+     .kept = "c"},
+    {.name = "sum_behind_an_activation",
+     .text = shortcut("d") + kConv + relu("c", "c") + sum("c", "d"),
+     .absorbed = "relu"},
+    {.name = "sum_behind_another_layer",
+     .text = shortcut("d") + kConv + "layer { name: 't' type: 'TanH' bottom: 'd' top: 't' }\n" +
+             sum("c", "t")},
+    {.name = "sum_whose_gradient_is_cut",
+     .text = shortcut("d") + kConv +
+             "layer { name: 'sum' type: 'Eltwise' bottom: 'd' bottom: 'c' top: 'e' "
+             "propagate_down: true propagate_down: false }\n" +
+             loss("c") +
+             "layer { name: 'end' type: 'Reduction' bottom: 'e' top: 'e2' loss_weight: 1 }",
+     .train = true},
     {.name = "gradient_cut",
      .text = std::string(kConv) +
              "layer { name: 'relu' type: 'ReLU' bottom: 'c' top: 'r' propagate_down: false }\n" +
@@ -100,6 +152,53 @@ const std::vector<Row> kRows = {
 };
 INSTANTIATE_TEST_SUITE_P(Rows, Fuse, testing::ValuesIn(kRows),
                          [](const auto& info) { return info.param.name; });
+
+/// Loss and parameter gradients of two branches that end in one sum, both with batch norm.
+std::vector<float> two_branches(bool fuse) {
+  NetParameter param;
+  parse_text(
+      "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 3 dim: 3 dim: 5 dim: 5 "
+      "} } }\n" +
+          shortcut("d") + "layer { name: 'dn' type: 'BatchNorm' bottom: 'd' top: 'dn' }\n" + kConv +
+          kBatchNorm + kScale + sum("dn", "s") + relu("e", "e") +
+          "layer { name: 'next' type: 'Convolution' bottom: 'e' top: 'n' convolution_param { "
+          "num_output: 4 kernel_size: 1 } }\n"
+          "layer { name: 'sum2' type: 'Eltwise' bottom: 'e' bottom: 'n' top: 'e2' }\n"
+          "layer { name: 'end' type: 'Reduction' bottom: 'e2' top: 'l' loss_weight: 1 "
+          "reduction_param { operation: SUMSQ } }",
+      "net", &param);
+  for (LayerParameter& layer : *param.mutable_layer()) {
+    if (layer.type() != "Convolution") continue;
+    layer.mutable_convolution_param()->mutable_weight_filler()->set_type("xavier");
+  }
+  NetOptions options;
+  options.phase = TRAIN;
+  options.train = true;
+  options.log = false;
+  options.fuse = fuse;
+  options.force_nchw = !fuse;
+  options.seed = 5;
+  Net net(param, options, make_ops({}));
+  std::vector<float> x(3 * 3 * 5 * 5);
+  RandomStream random(2);
+  for (float& value : x) value = static_cast<float>(random.uniform()) - 0.5F;
+  net.set_blob("x", x);
+  std::vector<float> values{net.forward()};
+  net.backward();
+  for (size_t p = 0; p < net.params().size(); ++p) {
+    const std::vector<float> gradient = net.param_gradient(static_cast<int>(p));
+    values.insert(values.end(), gradient.begin(), gradient.end());
+  }
+  return values;
+}
+
+TEST(FuseOff, GivesTheSameGradients) {
+  const std::vector<float> fused = two_branches(true), oracle = two_branches(false);
+  ASSERT_EQ(fused.size(), oracle.size());
+  for (size_t i = 0; i < fused.size(); ++i) {
+    ASSERT_NEAR(fused[i], oracle[i], 1e-4F * std::max(1.0F, std::abs(oracle[0]))) << i;
+  }
+}
 
 }  // namespace
 }  // namespace crema
