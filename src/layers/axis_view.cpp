@@ -26,6 +26,12 @@ AxisView view_along(const TensorDesc& desc, int axis) {
   return {shape[0] * shape.count(2, axis), shape[axis], shape.count(axis + 1) * shape[1]};
 }
 
+bool lies_in(const CTensor& narrow, const CTensor& wide, int64_t first, int axis) {
+  const AxisView view = view_along(wide.desc, axis);
+  if (view.outer != 1 && narrow.count() != wide.count()) return false;
+  return narrow.f32() == wide.f32() + first * view.inner;
+}
+
 void copy_to_range(Ops& ops, CTensor narrow, const Grad& wide, int64_t first, int axis) {
   const AxisView from = view_along(narrow.desc, axis), to = view_along(wide.t.desc, axis);
   const int64_t row = from.size * from.inner, wide_row = to.size * to.inner;

@@ -12,6 +12,10 @@ struct AxisView {
 /// In nhwc the channels are innermost and the other axes follow one another.
 AxisView view_along(const TensorDesc& desc, int axis);
 
+/// Whether the narrow blob's memory is the range of the wide one's that begins at `first`: one row
+/// along the axis, so that nothing need be copied.
+bool lies_in(const CTensor& narrow, const CTensor& wide, int64_t first, int axis);
+
 /// The narrow blob (its whole axis) into or from the wide one, whose axis it covers from `first`
 /// on.
 void copy_to_range(Ops& ops, CTensor narrow, const Grad& wide, int64_t first, int axis);

@@ -33,13 +33,15 @@ class ConcatLayer : public Layer {
     traits.any_layout = traits.accumulates = true;
     traits.tops_alias_bottom = param_.bottom_size() == 1;
     traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
+    traits.pieces = Pieces::bottoms;
+    traits.pieces_axis = axis_;
     return traits;
   }
 
   void forward(Ops& ops, CTensors bottom, Tensors top) override {
     int64_t first = 0;
     for (const CTensor& x : bottom) {
-      if (x.data != top[0].data) {
+      if (!lies_in(x, top[0], first, axis_)) {
         copy_to_range(ops, x, {top[0], Write::overwrite}, first, axis_);
       }
       first += x.shape()[axis_];
@@ -50,7 +52,7 @@ class ConcatLayer : public Layer {
     int64_t first = 0;
     for (size_t i = 0; i < args.bottom.size(); ++i) {
       const Grad& dx = args.dbottom[i];
-      if (dx && dx.t.data != args.dtop[0].data) {
+      if (dx && !lies_in(dx.t, args.dtop[0], first, axis_)) {
         copy_from_range(ops, args.dtop[0], first, axis_, dx);
       }
       first += args.bottom[i].shape()[axis_];

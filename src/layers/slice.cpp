@@ -30,12 +30,14 @@ class SliceLayer : public Layer {
     traits.any_layout = traits.accumulates = true;
     traits.tops_alias_bottom = param_.top_size() == 1;
     traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
+    traits.pieces = Pieces::tops;
+    traits.pieces_axis = axis_;
     return traits;
   }
 
   void forward(Ops& ops, CTensors bottom, Tensors top) override {
     for (size_t i = 0; i < top.size(); ++i) {
-      if (top[i].data == bottom[0].data) continue;
+      if (lies_in(top[i], bottom[0], first_[i], axis_)) continue;
       copy_from_range(ops, bottom[0], first_[i], axis_, {top[i], Write::overwrite});
     }
   }
@@ -50,7 +52,7 @@ class SliceLayer : public Layer {
     }
     for (size_t i = 0; i < args.dtop.size(); ++i) {
       const CTensor& dy = args.dtop[i];
-      if (dy && dy.data != dx.t.data) copy_to_range(ops, dy, dx, first_[i], axis_);
+      if (dy && !lies_in(dy, dx.t, first_[i], axis_)) copy_to_range(ops, dy, dx, first_[i], axis_);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/trace.h"
 #include "feed/feed.h"
 #include "net/filter.h"
 #include "net/fuse.h"
@@ -80,6 +81,8 @@ void Net::Impl::build(const NetParameter& param, Net* shared_with) {
   make_params();
   find_saved_nodes(saved);
   plan_layers();
+  plan_arena();
+  check_memory();
   arena = shared_with ? shared_with->impl_->arena : std::make_shared<Arena>();
   allocate();
   bind_if_moved();
@@ -140,8 +143,12 @@ Needs Net::Impl::plan_layer(int n) {
   }
   std::vector<uint8_t> need_dw;
   for (int p : node.params) need_dw.push_back(graph.params[p].needs_gradient);
-  const PlanContext context{bottom, top, node.propagates, need_dw,
-                            options.train && node.runs_backward};
+  const PlanContext context{bottom,
+                            top,
+                            node.propagates,
+                            need_dw,
+                            options.train && node.runs_backward,
+                            wish.is_asked_for()};
   try {
     return node.layer->plan(*ops, context);
   } catch (const Error& error) {
@@ -151,6 +158,12 @@ Needs Net::Impl::plan_layer(int n) {
 
 void Net::Impl::plan_layers() {
   needs.resize(graph.nodes.size());
+  wish.everywhere = options.train && (proto.recompute() || options.recompute);
+  wish.limit = options.train ? options.memory_limit : 0;
+  for (const Node& node : graph.nodes) {
+    const bool is_written = options.train && node.param.has_recompute();
+    wish.layer_wish.push_back(static_cast<int8_t>(is_written ? node.param.recompute() : -1));
+  }
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (graph.nodes[n].is_absorbed) continue;
     needs[n] = plan_layer(static_cast<int>(n));
@@ -159,9 +172,6 @@ void Net::Impl::plan_layers() {
     report.state += needs[n].state;
     report.packed += needs[n].packed;
   }
-  plan = plan_memory(graph, needs, {options.train, options.train});
-  report.activations = plan.arena_bytes;
-  report.unplanned = plan.unplanned_bytes;
 }
 
 void Net::Impl::run_forward(int n) {
@@ -173,6 +183,7 @@ void Net::Impl::run_forward(int n) {
     step.params_version = *params_version;
   }
   if (node.traits.tops_alias_bottom) return;
+  const TraceSpan span("forward", node.param.name(), true);
   node.layer->forward(*ops, step.bottoms, step.tops);
   if (node.layer->shapes_after_forward()) follow_shapes(n);
 }
@@ -194,12 +205,23 @@ void Net::Impl::run_stretch(size_t index) {
   for (int n = begin; n < end; ++n) steps[n].params_version = *params_version;
 }
 
+void Net::Impl::run_again(int n) {
+  Node& node = graph.nodes[n];
+  const TraceSpan span("recompute", node.param.name(), true);
+  node.layer->forward_again(*ops, steps[n].bottoms_late, steps[n].tops_again);
+}
+
 void Net::Impl::run_backward(int n) {
   Node& node = graph.nodes[n];
   if (!node.runs_backward || node.traits.tops_alias_bottom) return;
+  if (!recompute.is_none()) {
+    for (int again : recompute.before[n]) run_again(again);
+  }
+  const TraceSpan span("backward", node.param.name(), true);
   const Step& step = steps[n];
   const auto& dparams = gradients_empty ? step.dparams_first : step.dparams_further;
-  node.layer->backward(*ops, {step.bottoms, step.tops_read, step.dtops, step.dbottoms, dparams});
+  node.layer->backward(*ops,
+                       {step.bottoms_late, step.tops_read, step.dtops, step.dbottoms, dparams});
   for (const Step::Addition& addition : step.additions) ops->add(addition.from, addition.to);
 }
 

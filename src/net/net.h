@@ -29,6 +29,11 @@ struct NetOptions {
   bool force_nchw = false;  // the oracle layout
   bool log = true;          // Caffe's set-up lines
   uint64_t seed = 0;        // of fillers, dropout and data order
+  bool recompute =
+      false;  // as the net's own field: drop activations, compute them again in backward
+  size_t memory_limit = 0;  // bytes that the net may take in all, with the solver's histories;
+                            // 0: what the device has. Training recomputes where that helps to fit
+  int histories = 0;        // tensors that the solver keeps for each gradient
   int rank = 0, ranks = 1;
   std::string file = "net";  // named in errors where a layer has no source_location
 };
@@ -55,6 +60,13 @@ struct MemoryReport {
   size_t activations = 0;  // the planned arena
   size_t unplanned = 0;    // the sum of all blobs and gradients: what a plan-free trainer takes
   size_t parameters = 0, gradients = 0, scratch = 0, saved = 0, state = 0, packed = 0;
+  size_t plain = 0;    // what activations would be without recomputing
+  int recomputed = 0;  // steps that backward runs again
+};
+
+/// Bytes that one step reads and writes when each of its tensors goes through memory once.
+struct StepTraffic {
+  double forward = 0, backward = 0;
 };
 
 class Net {
@@ -154,6 +166,10 @@ class Net {
   void forward_layer(int index);
   void backward_layer(int index);
   bool layer_needs_backward(int index) const;
+  /// The layers whose work step `index` does: its own and those fused into it; none where another
+  /// step does its work.
+  std::vector<std::string> layers_of_step(int index) const;
+  StepTraffic traffic_of_step(int index) const;
   const MemoryReport& memory() const;
   /// The plan as a table: steps, layouts, where each blob lies.
   std::string describe_plan() const;

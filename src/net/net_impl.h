@@ -10,6 +10,7 @@
 #include "net/graph.h"
 #include "net/memory_plan.h"
 #include "net/net.h"
+#include "net/recompute.h"
 #include "net/saved.h"
 #include "ops/replay.h"
 
@@ -26,6 +27,9 @@ struct Arena {
 struct Step {
   std::vector<CTensor> bottoms, tops_read, dtops;
   std::vector<Tensor> tops;
+  /// Of backward, and of a second forward: where they lie then.
+  std::vector<CTensor> bottoms_late;
+  std::vector<Tensor> tops_again;
   std::vector<Grad> dbottoms, dparams_first, dparams_further;
   struct Addition {  // what a layer could not add itself
     CTensor from;
@@ -52,6 +56,8 @@ struct Net::Impl {
   NetParameter proto;        // filtered and upgraded
   NetParameter saved_proto;  // with Caffe's Split layers: what a snapshot holds
   MemoryPlan plan;
+  RecomputeWish wish;
+  Recompute recompute;
   std::vector<Needs> needs;
   MemoryReport report;
   std::shared_ptr<Arena> arena;
@@ -85,12 +91,19 @@ struct Net::Impl {
   void make_params();
   void fill_params();
   void plan_layers();
+  void plan_arena();
+  size_t fixed_bytes() const;
+  void check_memory();
+  int64_t largest_batch(size_t limit);
+  size_t bytes_at(int64_t batch, int64_t own, const std::vector<Shape>& sources);
+  void run_again(int n);
   void allocate();
   void name_blobs();
   void bind_if_moved();
   void bind();
   void make_step(int n);
   Tensor data(int value) const;
+  Tensor late_data(int value) const;
   Tensor gradient(int value) const;
   Tensor buffer_tensor(int buffer, size_t bytes) const;
   Tensor workspace(int n, int buffer, size_t bytes);

@@ -84,21 +84,30 @@ std::string Net::describe_plan() const {
       const Value& value = net.graph.values[v];
       const int buffer = net.plan.data[v];
       out << "  " << std::left << std::setw(32)
-          << (node.param.name() + (node.runs_backward ? " *" : "")) << std::setw(24) << value.name
-          << std::setw(8) << (value.layout == Layout::nhwc ? "nhwc" : "nchw") << std::right
-          << std::setw(12) << value.shape.count() * 4 / 1024 << std::setw(14);
+          << (node.param.name() + (node.runs_backward ? " *" : "") +
+              (net.plan.data_again[v] >= 0 ? " again" : ""))
+          << std::setw(24) << value.name << std::setw(8)
+          << (value.layout == Layout::nhwc ? "nhwc" : "nchw") << std::right << std::setw(12)
+          << value.shape.count() * 4 / 1024 << std::setw(14);
       if (buffer < 0) {
         out << "input\n";
       } else {
-        out << net.plan.buffers[buffer].offset / 1024 << "\n";
+        out << net.plan.buffers[buffer].offset / 1024
+            << (net.plan.buffers[buffer].inside >= 0 ? " inside\n" : "\n");
       }
     }
   }
   const MemoryReport& m = net.report;
   auto mib = [](size_t bytes) { return str((bytes + (1 << 19)) >> 20, " MiB"); };
-  out << "  (* runs backward)\n  activations and gradients " << mib(m.activations) << " (unplanned "
-      << mib(m.unplanned) << "), parameters " << mib(m.parameters) << ", their gradients "
-      << mib(m.gradients) << ", packed weights " << mib(m.packed);
+  out << "  (* runs backward, again: dropped and computed again in backward, inside: a piece of "
+         "another blob)\n";
+  if (m.recomputed > 0) {
+    out << "  backward computes " << m.recomputed << " steps again; without that, activations and "
+        << "gradients would take " << mib(m.plain) << "\n";
+  }
+  out << "  activations and gradients " << mib(m.activations) << " (unplanned " << mib(m.unplanned)
+      << "), parameters " << mib(m.parameters) << ", their gradients " << mib(m.gradients)
+      << ", packed weights " << mib(m.packed);
   return out.str();
 }
 

@@ -72,6 +72,14 @@ Tensor Net::Impl::data(int v) const {
   return tensor_at(arena->memory.get(), plan.buffers[plan.data[v]].offset, desc);
 }
 
+/// Where v lies during backward.
+Tensor Net::Impl::late_data(int v) const {
+  const int again = plan.data_again[v];
+  if (again < 0) return data(v);
+  return tensor_at(arena->memory.get(), plan.buffers[again].offset,
+                   {graph.values[v].shape, DType::f32, graph.values[v].layout});
+}
+
 Tensor Net::Impl::gradient(int v) const {
   const Value& value = graph.values[v];
   if (!value.has_gradient || plan.gradient[v] < 0) return {};
@@ -83,10 +91,14 @@ void Net::Impl::make_step(int n) {
   const Node& node = graph.nodes[n];
   Step& step = steps[n];
   step = Step();
-  for (int v : node.bottoms) step.bottoms.push_back(data(v));
+  for (int v : node.bottoms) {
+    step.bottoms.push_back(data(v));
+    step.bottoms_late.push_back(late_data(v));
+  }
   for (int v : node.tops) {
     step.tops.push_back(data(v));
-    step.tops_read.push_back(step.tops.back());
+    step.tops_again.push_back(late_data(v));
+    step.tops_read.push_back(step.tops_again.back());
     step.dtops.push_back(gradient(v));
   }
   for (size_t b = 0; b < node.bottoms.size(); ++b) {
