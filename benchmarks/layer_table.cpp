@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/str.h"
-#include "step_cost.h"
+#include "net/step_cost.h"
 
 namespace crema {
 namespace {

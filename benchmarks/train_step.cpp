@@ -20,9 +20,9 @@
 #include "layer_table.h"
 #include "net/filter.h"
 #include "net/net.h"
+#include "net/step_cost.h"
 #include "net/upgrade.h"
 #include "solver/updater.h"
-#include "step_cost.h"
 
 DEFINE_string(model, "", "A train_val or deploy net");
 DEFINE_int32(batch, 0, "Pictures per step");

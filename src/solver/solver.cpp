@@ -61,6 +61,7 @@ void Solver::step(int iterations) {
 void Solver::iterate() {
   if (wants_test()) test_all();
   if (stop_) return;
+  trace_.begin(iter_ - first_iter_);
   const bool display = at_interval(param_.display());
   keep_loss(forward_backward(display));
   if (display) show_iteration();
@@ -74,6 +75,7 @@ void Solver::iterate() {
   } catch (const Error& error) {
     throw error.at(str("iteration ", iter_));
   }
+  trace_.end(iter_ - first_iter_);
   ++iter_;
   const SolverRequest request = options_.take_request();
   if (at_interval(param_.snapshot()) || request.snapshot) snapshot();
@@ -136,6 +138,8 @@ void Solver::solve() {
   LOG(INFO) << "Solving " << net_->name();
   LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
   stop_ = false;
+  first_iter_ = iter_;
+  trace_ = IterationTrace(options_.trace, param_.max_iter() - iter_);
   step(param_.max_iter() - iter_);
   if (param_.snapshot_after_train() && !at_interval(param_.snapshot())) snapshot();
   if (!stop_) finish();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "crema.pb.h"
 #include "io/prototxt.h"
 #include "io/solver_state.h"
@@ -41,7 +42,9 @@ struct SolverOptions {
   std::shared_ptr<Ops> ops;
   std::string resume;  // a solver state to go on from; the solver's weights are not loaded then
   bool fuse = true, force_nchw = false;
-  ReadOptions read;  // of net files
+  size_t memory_limit = 0;  // of the train net with its histories, in bytes; 0: the device's
+  std::string trace;        // a file for the trace of one iteration; empty: none
+  ReadOptions read;         // of net files
   std::function<SolverRequest()> take_request = [] { return SolverRequest{}; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   std::function<void(const SolverEvent&)> observe = [](const SolverEvent&) {};
@@ -136,6 +139,8 @@ class Solver {
   size_t oldest_loss_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_display_;
   int last_display_iter_ = 0;
+  IterationTrace trace_;
+  int first_iter_ = 0;  // of solve()
 };
 
 }  // namespace crema

@@ -83,6 +83,10 @@ NetOptions Solver::net_options(const NetSource& source, Phase phase) const {
   options.keep_all = phase == TRAIN && param_.debug_info();
   options.fuse = options_.fuse;
   options.force_nchw = options_.force_nchw;
+  if (phase == TRAIN) {
+    options.memory_limit = options_.memory_limit;
+    options.histories = history_count(parse_rule(param_.type()));
+  }
   options.seed = seed_;
   options.file = source.file;
   return options;

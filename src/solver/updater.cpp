@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/trace.h"
 #include "ops/kernels/sum_of_squares.h"
 
 namespace crema {
@@ -146,6 +147,7 @@ float Updater::clip_factor() const {
 }
 
 void Updater::update(int iter, float rate) {
+  const TraceSpan span("update", "update", true);
   StepScalars step;
   step.rate = rate;
   step.grad_scale = clip_factor() / static_cast<float>(iter_size_);

@@ -29,6 +29,7 @@ DECLARE_string(stage);
 DECLARE_string(fuse);
 DECLARE_string(layout);
 DECLARE_string(precision);
+DECLARE_string(trace);
 DECLARE_bool(strict);
 
 namespace crema {
@@ -69,7 +70,8 @@ std::optional<Phase> phase_flag();
 /// file says.
 NetParameter read_model(std::optional<Phase> phase = phase_flag());
 
-/// --model, --fuse, --layout and --precision as options. Throws Error for other values.
+/// --model, --fuse, --layout, --precision and --memory_limit as options. Throws Error for other
+/// values.
 NetOptions net_options();
 
 /// --iterations as a number. Throws Error unless it is one above 0.

@@ -1,6 +1,9 @@
 // Flags that several commands share, and what they mean.
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "commands.h"
 
@@ -24,6 +27,11 @@ DEFINE_string(fuse, "on",
               "on or off: join neighbouring layers into one step where the results are the same");
 DEFINE_string(layout, "auto", "auto or nchw: the order of blobs in memory");
 DEFINE_string(precision, "f32", "The number type of blobs: f32");
+DEFINE_string(memory_limit, "",
+              "train, time: what the net may take, as 2G or 512M; activations are dropped and "
+              "computed again in backward where that helps to fit");
+DEFINE_string(trace, "",
+              "train, test, time: write a Chrome trace of one iteration, the third, to this file");
 DEFINE_bool(strict, false,
             "Fields of a layer that are not known are errors, not warnings; "
             "lint: any finding gives exit status 1");
@@ -40,9 +48,34 @@ void require_choice(const std::string& value, const char* flag,
        did_you_mean(value, choices));
 }
 
+/// "512M", "2G" or plain bytes; 0 where nothing is given.
+size_t bytes_flag(const char* flag, const std::string& text) {
+  if (text.empty()) return 0;
+  size_t end = 0;
+  double number = 0;
+  if (text[0] >= '0' && text[0] <= '9') number = std::stod(text, &end);
+  const std::string unit = text.substr(end);
+  const std::vector<std::string> units = {"", "K", "M", "G"};
+  const auto found = std::find(units.begin(), units.end(), unit);
+  require(number > 0 && number < 1e9 && found != units.end(), "--", flag,
+          " is a size such as 512M or 2G, not \"", text, "\"");
+  return static_cast<size_t>(number * std::pow(1024.0, found - units.begin()));
+}
+
+void require_precision(const Device& device) {
+  const DType type = FLAGS_precision == "bf16"  ? DType::bf16
+                     : FLAGS_precision == "f16" ? DType::f16
+                                                : DType::f32;
+  if (type == DType::f32) return;
+  const auto reason = make_ops(device)->why_not_precision(type);
+  require(!reason, "--precision=", FLAGS_precision, ": ", reason.value_or(""));
+}
+
 Device use_cpu() {
   LOG(INFO) << "Use CPU.";
-  return {.gpu = false, .index = 0};
+  const Device device{.gpu = false, .index = 0};
+  require_precision(device);
+  return device;
 }
 
 Device use_gpu(int index) {
@@ -50,6 +83,7 @@ Device use_gpu(int index) {
   const std::string name = make_ops(device)->describe();
   LOG(INFO) << "Using GPUs " << index;
   LOG(INFO) << "GPU " << index << ": " << name;
+  require_precision(device);
   return device;
 }
 
@@ -107,11 +141,12 @@ NetParameter read_model(std::optional<Phase> phase) {
 NetOptions net_options() {
   require_choice(FLAGS_fuse, "fuse", {"on", "off"});
   require_choice(FLAGS_layout, "layout", {"auto", "nchw"});
-  require(FLAGS_precision == "f32", "--precision=", FLAGS_precision, " is not there: only f32 is");
+  require_choice(FLAGS_precision, "precision", {"f32", "bf16", "f16"});
   NetOptions options;
   options.fuse = FLAGS_fuse == "on";
   options.force_nchw = FLAGS_layout == "nchw";
   options.file = FLAGS_model;
+  options.memory_limit = bytes_flag("memory_limit", FLAGS_memory_limit);
   return options;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/trace.h"
 #include "commands.h"
 #include "confusion.h"
 #include "feed/feed.h"

@@ -1,12 +1,15 @@
-// crema time: how long each layer takes forward and backward, after one warm-up pass, and where the
-// memory goes.
+// crema time: how long each layer takes forward and backward, after one warm-up pass, how near that
+// is to what the machine can do, and where the memory goes.
 #include <glog/logging.h>
 
 #include <chrono>
+#include <cstdio>
 #include <iomanip>
 
 #include "base/error.h"
+#include "base/trace.h"
 #include "commands.h"
+#include "time_table.h"
 
 namespace crema {
 namespace {
@@ -63,6 +66,17 @@ void show_times(const Net& net, const Times& times, double total) {
   LOG(INFO) << "Total Time: " << total << " ms.";
 }
 
+/// To standard output, which no log parser reads.
+void show_table(const Net& net, Times times) {
+  for (std::vector<double>* sums : {&times.forward, &times.backward}) {
+    for (double& ms : *sums) ms /= FLAGS_iterations;
+  }
+  const double gemm_rate = measure_gemm_rate(net.ops());
+  std::printf("%s\n%s\n", time_table(net, {times.forward, times.backward}, gemm_rate).c_str(),
+              net.describe_plan().c_str());
+  std::fflush(stdout);
+}
+
 void show_memory(const MemoryReport& memory) {
   const auto line = [](const char* what, size_t bytes) {
     LOG(INFO) << "Memory of " << what << ": " << static_cast<double>(bytes) / (1 << 20) << " MiB.";
@@ -97,14 +111,18 @@ int time_command() {
   Times times;
   times.forward.resize(static_cast<size_t>(net.layer_count()));
   times.backward.resize(static_cast<size_t>(net.layer_count()));
+  const IterationTrace trace(FLAGS_trace, FLAGS_iterations);
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < iterations(); ++i) {
+    trace.begin(i);
     const double once = timed(net, [&] { time_once(net, times); });
+    trace.end(i);
     LOG(INFO) << "Iteration: " << i + 1 << " forward-backward time: " << once << " ms.";
   }
   show_times(net, times, milliseconds_since(start));
   LOG(INFO) << "*** Benchmark ends ***";
   show_memory(net.memory());
+  show_table(net, times);
   return 0;
 }
 

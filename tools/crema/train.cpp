@@ -56,6 +56,8 @@ int train_command() {
   options.resume = FLAGS_snapshot;
   options.fuse = net.fuse;
   options.force_nchw = net.force_nchw;
+  options.trace = FLAGS_trace;
+  options.memory_limit = net.memory_limit;
   options.read = read_options();
   options.take_request = [&signals] { return signals.take(); };
   if (::isatty(STDERR_FILENO) != 0) options.progress = show_time_left;

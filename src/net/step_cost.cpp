@@ -1,5 +1,5 @@
 // The count itself: a sum over layers of sizes of blobs and parameters.
-#include "step_cost.h"
+#include "net/step_cost.h"
 
 #include <set>
 #include <string>
