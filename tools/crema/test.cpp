@@ -128,6 +128,7 @@ class Tester {
                 << " records, " << amount.batches << " batches of " << amount.batch_size
                 << (amount.rest > 0 ? str(" and one of ", amount.rest) : "");
     }
+    trace_ = IterationTrace(FLAGS_trace, static_cast<int>(amount.batches + (amount.rest > 0)));
     for (uint64_t i = 0; i < amount.batches; ++i) run_batch(net, amount.batch_size);
     if (amount.rest > 0) run_rest(net, amount);
     show_means(net, means_);
@@ -136,7 +137,9 @@ class Tester {
 
  private:
   void run_batch(Net& net, uint64_t weight) {
+    trace_.begin(static_cast<int>(batch_));
     const float loss = net.forward();
+    trace_.end(static_cast<int>(batch_));
     const std::vector<std::vector<double>> values = outputs_of(net);
     show_batch(batch_++, net, values);
     means_.add(static_cast<double>(weight), loss, net.outputs(), values);
@@ -178,6 +181,7 @@ class Tester {
   NetOptions options_;
   std::shared_ptr<Ops> ops_;
   std::optional<ConfusionMatrix> confusion_;
+  IterationTrace trace_;
   Means means_;
   uint64_t batch_ = 0;
 };

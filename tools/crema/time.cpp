@@ -69,7 +69,7 @@ void show_times(const Net& net, const Times& times, double total) {
 /// To standard output, which no log parser reads.
 void show_table(const Net& net, Times times) {
   for (std::vector<double>* sums : {&times.forward, &times.backward}) {
-    for (double& ms : *sums) ms /= FLAGS_iterations;
+    for (double& ms : *sums) ms /= iterations();
   }
   const double gemm_rate = measure_gemm_rate(net.ops());
   std::printf("%s\n%s\n", time_table(net, {times.forward, times.backward}, gemm_rate).c_str(),
@@ -111,7 +111,7 @@ int time_command() {
   Times times;
   times.forward.resize(static_cast<size_t>(net.layer_count()));
   times.backward.resize(static_cast<size_t>(net.layer_count()));
-  const IterationTrace trace(FLAGS_trace, FLAGS_iterations);
+  const IterationTrace trace(FLAGS_trace, iterations());
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < iterations(); ++i) {
     trace.begin(i);
