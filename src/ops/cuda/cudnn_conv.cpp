@@ -307,14 +307,19 @@ std::shared_ptr<const ConvGraph> Cudnn::plan(const ConvProblem& problem, const E
 
 std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem,
                                                const EngineRules& rules) {
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (auto found = search(problem, rules, mode)) return found;
+  const bool may_use_tensor_cores = problem.dtype != DType::f32 || rules.allow_tf32;
+  for (const bool needs_tensor_cores : {true, false}) {
+    if (needs_tensor_cores && !may_use_tensor_cores) continue;
+    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+      if (auto found = search(problem, rules, mode, needs_tensor_cores)) return found;
+    }
   }
   return nullptr;
 }
 
 std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem, const EngineRules& rules,
-                                               cudnnBackendHeurMode_t mode) {
+                                               cudnnBackendHeurMode_t mode,
+                                               bool needs_tensor_cores) {
   const std::vector<Descriptor> operations = operations_of(problem);
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const Descriptor& operation : operations) raw.push_back(operation.get());
@@ -347,7 +352,7 @@ std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem, const
   for (int64_t i = 0; i < count; ++i) {
     Descriptor& config = configs[static_cast<size_t>(i)];
     const Notes notes = notes_of(config);
-    if (!keeps(notes, problem, rules)) continue;
+    if (!keeps(notes, problem, rules) || (needs_tensor_cores && !notes.tensor_core)) continue;
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
     if (device_) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);

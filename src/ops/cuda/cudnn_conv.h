@@ -85,7 +85,7 @@ class Cudnn {
  private:
   std::shared_ptr<const ConvGraph> search(const ConvProblem& problem, const EngineRules& rules);
   std::shared_ptr<const ConvGraph> search(const ConvProblem& problem, const EngineRules& rules,
-                                          cudnnBackendHeurMode_t mode);
+                                          cudnnBackendHeurMode_t mode, bool needs_tensor_cores);
 
   cudnnHandle_t handle_ = nullptr;
   std::optional<Descriptor> device_;
