@@ -76,7 +76,8 @@ TEST(Deploy, WithoutTheSourceTakesCropOrTheGivenShape) {
   folder.write("net.prototxt", kTrained);
   Ended ended = run_crema(folder, {"deploy", "--model=net.prototxt"});
   EXPECT_EQ(ended.status, 0);
-  EXPECT_HAS(ended.err, "there is no such database; pictures of 3 4 4 are assumed");
+  EXPECT_HAS(ended.err, "db: there is no such database");
+  EXPECT_HAS(ended.err, "pictures of 3 4 4 are assumed");
   EXPECT_HAS(ended.out, "dim: 3\n      dim: 4");
   folder.write("net.prototxt",
                std::string(kTrained).replace(std::string(kTrained).find("crop_size: 4"), 12, ""));
