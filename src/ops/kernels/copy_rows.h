@@ -26,11 +26,8 @@ struct CopyRows {
     // Read whole before it is written: no question whether the two overlap, so vectors.
     if (piece == kWhole) {
       float values[kWhole];
-      __builtin_memcpy(values, from, sizeof(values));
-      if (accumulate) {
-        for (int k = 0; k < kWhole; ++k) values[k] += to[k];
-      }
-      __builtin_memcpy(to, values, sizeof(values));
+      for (int k = 0; k < kWhole; ++k) values[k] = accumulate ? to[k] + from[k] : from[k];
+      for (int k = 0; k < kWhole; ++k) to[k] = values[k];
     } else {
       for (int k = 0; k < piece; ++k) to[k] = accumulate ? to[k] + from[k] : from[k];
     }
