@@ -16,7 +16,7 @@
 namespace crema::cuda_sim {
 namespace {
 
-constexpr size_t kRange = size_t{1} << 40;
+constexpr size_t kRange = size_t{1} << 40, kHugePage = size_t{2} << 20;
 constexpr size_t kAlignment = 256;  // what cudaMalloc promises
 // A quiet NaN in f32, f16 and bf16, at any even offset.
 constexpr uint32_t kPoison = 0xFFC7FFC7u;
@@ -51,13 +51,14 @@ Memory& memory() {
   static Memory* const the = [] {
     auto* m = new Memory;  // lives as long as the program: late fork()s and exits may still ask
     m->page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    void* range =
-        mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* range = mmap(nullptr, kRange + kHugePage, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) {
       std::fputs("cuda_sim: no address range for device memory\n", stderr);
       std::abort();
     }
-    m->range = static_cast<uint8_t*>(range);
+    const auto begin = (reinterpret_cast<uintptr_t>(range) + kHugePage - 1) / kHugePage * kHugePage;
+    m->range = reinterpret_cast<uint8_t*>(begin);
     if (const char* text = std::getenv("CREMA_SIM_MEMORY")) {
       m->limit = static_cast<size_t>(std::strtoull(text, nullptr, 10)) << 20;
     }
@@ -111,11 +112,17 @@ void on_fault(int number, siginfo_t* info, void* context) {
     return memory().former.sa_sigaction(number, info, context);
 }
 
+bool is_red(const uint8_t* begin, const uint8_t* end) {
+  static const std::vector<uint8_t> red(4096, kRedZone);
+  for (; begin < end; begin += red.size()) {
+    const size_t bytes = std::min(red.size(), static_cast<size_t>(end - begin));
+    if (std::memcmp(begin, red.data(), bytes) != 0) return false;
+  }
+  return true;
+}
+
 bool red_zones_whole(const Allocation& a) {
-  const auto untouched = [](const uint8_t* begin, const uint8_t* end) {
-    return std::all_of(begin, end, [](uint8_t byte) { return byte == kRedZone; });
-  };
-  return untouched(a.pages, a.begin) && untouched(a.begin + a.bytes, a.pages + a.page_bytes);
+  return is_red(a.pages, a.begin) && is_red(a.begin + a.bytes, a.pages + a.page_bytes);
 }
 
 void fill_red_zones(const Allocation& a) {
@@ -172,9 +179,16 @@ Found find(const void* pointer) {
 
 void poison(void* address, size_t bytes) {
   auto* begin = static_cast<uint8_t*>(address);
-  for (size_t i = 0; i < bytes; ++i) {  // by address, so that whole words match wherever they begin
-    begin[i] = static_cast<uint8_t>(kPoison >> (8 * (reinterpret_cast<uintptr_t>(begin + i) % 4)));
-  }
+  const auto byte_at = [](const uint8_t* place) {
+    return static_cast<uint8_t>(kPoison >> (8 * (reinterpret_cast<uintptr_t>(place) % 4)));
+  };
+  uint8_t* const end = begin + bytes;
+  for (; begin < end && reinterpret_cast<uintptr_t>(begin) % 4 != 0; ++begin)
+    *begin = byte_at(begin);
+  auto* words = reinterpret_cast<uint32_t*>(begin);
+  const size_t count = static_cast<size_t>(end - begin) / 4;
+  std::fill(words, words + count, kPoison);
+  for (begin += 4 * count; begin < end; ++begin) *begin = byte_at(begin);
 }
 
 void* allocate_device(size_t bytes, int card) {
@@ -185,9 +199,14 @@ void* allocate_device(size_t bytes, int card) {
   a.bytes = bytes;
   a.card = card;
   a.page_bytes = (rounded + kAlignment + m.page - 1) / m.page * m.page;
-  if (m.next + a.page_bytes + 2 * m.page > kRange) return nullptr;
-  a.pages = m.range + m.next + m.page;
-  m.next += a.page_bytes + m.page;
+  const bool is_large = a.page_bytes >= 2 * kHugePage;
+  const size_t first =
+      is_large ? (m.next + m.page + kHugePage) / kHugePage * kHugePage : m.next + m.page;
+  if (first + a.page_bytes + m.page > kRange) return nullptr;
+  a.pages = m.range + first;
+  m.next = first + a.page_bytes;
+  if (is_large)
+    madvise(a.pages, a.page_bytes, MADV_HUGEPAGE);  // page faults cost more than filling
   a.begin = a.pages + a.page_bytes - rounded;
   m.used[card] += rounded;
   const auto key = reinterpret_cast<uintptr_t>(a.pages);
