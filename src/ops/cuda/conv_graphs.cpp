@@ -1,4 +1,5 @@
-// Forward is fused as far as an engine is found; what is left follows in a kernel of our own.
+// Forward is fused as far as an engine is found, on tensor cores where they are allowed; what is
+// left follows in a kernel of our own.
 #include "ops/cuda/conv_graphs.h"
 
 namespace crema::cuda {
@@ -11,17 +12,20 @@ bool plan_forward(Cudnn& cudnn, const ConvDesc& desc, const EngineRules& rules,
   fused.bias = desc.bias;
   fused.residual = desc.residual;
   fused.relu = desc.act.kind == ActKind::relu && desc.act.slope == 0;
-  if (fused != problem) {
-    if (auto graph = cudnn.plan(fused, rules)) {
-      graphs.forward = std::move(graph);
-      graphs.fuses_bias = fused.bias;
-      graphs.fuses_residual = fused.residual;
-      graphs.fuses_act = fused.relu;
-      return true;
+  std::shared_ptr<const ConvGraph> whole;
+  if (fused != problem) whole = cudnn.plan(fused, rules);
+  const bool may_use_tensor_cores = desc.x.dtype != DType::f32 || rules.allow_tf32;
+  if (!whole || (may_use_tensor_cores && !whole->uses_tensor_cores())) {
+    graphs.forward = cudnn.plan(problem, rules);
+    if (!whole || (graphs.forward && graphs.forward->uses_tensor_cores())) {
+      return graphs.forward != nullptr;
     }
   }
-  graphs.forward = cudnn.plan(problem, rules);
-  return graphs.forward != nullptr;
+  graphs.forward = std::move(whole);
+  graphs.fuses_bias = fused.bias;
+  graphs.fuses_residual = fused.residual;
+  graphs.fuses_act = fused.relu;
+  return true;
 }
 
 /// dw in f32 where an engine writes that, else in x's type.
