@@ -2,6 +2,8 @@
 // written and gone on from.
 #include <glog/logging.h>
 
+#include <cmath>
+#include <functional>
 #include <random>
 
 #include "base/error.h"
@@ -29,6 +31,18 @@ uint64_t seed_of(const SolverParameter& param, const std::optional<SolverSnapsho
   return drawn;
 }
 
+/// A line for each number of the solver that is not finite: none of them has a use for it.
+void check_finite(const SolverParameter& param, const std::function<void(const Error&)>& add) {
+  const google::protobuf::Reflection& fields = *param.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> given;
+  fields.ListFields(param, &given);
+  for (const google::protobuf::FieldDescriptor* field : given) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_FLOAT) continue;
+    const float value = fields.GetFloat(param, field);
+    if (!std::isfinite(value)) add(Error(str(field->name(), " must be finite, not ", value)));
+  }
+}
+
 std::string trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
@@ -51,6 +65,7 @@ void Solver::check_fields() const {
   const auto check = [&](bool ok, const std::string& text) {
     if (!ok) errors.add(Error(text).at(options_.file));
   };
+  check_finite(param_, [&](const Error& error) { errors.add(error.at(options_.file)); });
   try {
     check_update_fields(param_);
   } catch (const Error& error) {
