@@ -6,6 +6,7 @@
 #include "layers/common.h"
 #include "layers/window.h"
 #include "ops/kernels/bias.h"
+#include "ops/kernels/finite_check.h"
 #include "ops/kernels/fold.h"
 
 namespace crema {
@@ -198,6 +199,7 @@ class ConvolutionLayer : public ConvolutionBase {
   }
 
   void params_changed(Ops& ops) override {
+    if (act_.kind != ActKind::none) check_finite(ops);
     if (map_ == nullptr) return ConvolutionBase::params_changed(ops);
     const auto& [scale, shift, folded_bias] = channel_;
     map_->channel_map(ops, scale, shift);
@@ -254,6 +256,22 @@ class ConvolutionLayer : public ConvolutionBase {
   }
 
  private:
+  /// An activation inside a library's kernel makes 0 of NaN, so that weights which went astray
+  /// would be a layer of zeros that nobody hears of.
+  void check_finite(Ops& ops) const {
+    constexpr int64_t kPiece = 4096;
+    for (const Param& param : params_) {
+      const int64_t count = param.value.count();
+      run_rows(ops,
+               FiniteCheck{.x = param.value.f32(),
+                           .fault = ops.fault(),
+                           .count = count,
+                           .piece = kPiece,
+                           .layer = context_.index},
+               (count + kPiece - 1) / kPiece, kPiece);
+    }
+  }
+
   /// The gradient of the sum. What the residual's gradient is to be overwritten with is computed
   /// right there.
   CTensor before_activation(Ops& ops, const CTensor& y, const CTensor& dy,

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -16,6 +17,7 @@
 #include "net/saved.h"
 #include "net/upgrade.h"
 #include "net/wire.h"
+#include "ops/kernels/finite_check.h"
 
 namespace crema {
 namespace {
@@ -249,9 +251,11 @@ float Net::Impl::total_loss() {
   return static_cast<float>(loss);
 }
 
-void Net::Impl::check_fault() const {
+/// Throws Error for bad data; false where parameters are not finite.
+bool Net::Impl::check_fault() const {
   const std::optional<Fault> fault = ops->take_fault();
-  if (!fault) return;
+  if (!fault) return true;
+  if (fault->index == kNotFinite) return false;
   for (const Node& node : graph.nodes) {
     if (node.is_convert || node.layer->fault_index() != fault->layer) continue;
     const auto sample = static_cast<size_t>(node.layer->sample_of(*fault));
@@ -264,6 +268,7 @@ void Net::Impl::check_fault() const {
     }
     throw Error(node.layer->explain(*fault) + record).at(place_of(node.param, options.file));
   }
+  return true;
 }
 
 float Net::forward() {
@@ -273,7 +278,7 @@ float Net::forward() {
   scalars.forward_count = net.forward_count++;
   net.ops->set_step(scalars);
   for (size_t i = 0; i < net.stretches.size(); ++i) net.run_stretch(i);
-  net.check_fault();
+  if (!net.check_fault()) return std::numeric_limits<float>::quiet_NaN();
   return net.total_loss();
 }
 

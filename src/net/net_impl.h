@@ -108,7 +108,7 @@ struct Net::Impl {
   Tensor buffer_tensor(int buffer, size_t bytes) const;
   Tensor workspace(int n, int buffer, size_t bytes);
   float total_loss();
-  void check_fault() const;
+  bool check_fault() const;
   void make_stretches();
   bool is_dynamic() const;
   void run_forward(int n);
