@@ -18,7 +18,7 @@ constexpr int kSeveralValues = 4;                                               
 constexpr uint32_t kMagic = 0xBEEFC0DE, kVersion = 1;
 
 template <class T>
-T read(const char* at) {
+T number_at(const char* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
@@ -35,8 +35,8 @@ constexpr uint64_t kLastPage = kHeader + 120, kTransaction = kHeader + 128;
 constexpr uint64_t kMetaEnd = kHeader + 136;
 
 bool is_meta(const char* page) {
-  return (read<uint16_t>(page + kFlags) & kMeta) != 0 &&
-         read<uint32_t>(page + kMetaMagic) == kMagic;
+  return (number_at<uint16_t>(page + kFlags) & kMeta) != 0 &&
+         number_at<uint32_t>(page + kMetaMagic) == kMagic;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void LmdbPages::read_header() {
   const std::string_view bytes = file_.bytes();
   const char* meta = bytes.data();
   require(bytes.size() >= kMetaEnd && is_meta(meta), folder_, ": not a readable LMDB");
-  page_size_ = read<uint32_t>(meta + kMetaPageSize);
+  page_size_ = number_at<uint32_t>(meta + kMetaPageSize);
   const bool is_power = (page_size_ & (page_size_ - 1)) == 0;
   require(is_power && page_size_ >= 256 && page_size_ <= 65536, folder_,
           ": not a readable LMDB: its pages have ", page_size_, " bytes");
@@ -58,19 +58,20 @@ void LmdbPages::read_header() {
           " bytes of ", 2 * page_size_, " and more");
   const char* other = meta + page_size_;
   require(is_meta(other), folder_, ": not a readable LMDB: its second page is damaged");
-  if (read<uint64_t>(other + kTransaction) > read<uint64_t>(meta + kTransaction)) meta = other;
-  const auto version = read<uint32_t>(meta + kMetaVersion);
+  if (number_at<uint64_t>(other + kTransaction) > number_at<uint64_t>(meta + kTransaction))
+    meta = other;
+  const auto version = number_at<uint32_t>(meta + kMetaVersion);
   require(version == kVersion, folder_, ": not a readable LMDB: it has version ", version, ", not ",
           kVersion);
-  require((read<uint16_t>(meta + kMainFlags) & kSeveralValues) == 0, folder_,
+  require((number_at<uint16_t>(meta + kMainFlags) & kSeveralValues) == 0, folder_,
           ": the database keeps several values under one key, which no database of records does");
-  const auto last = read<uint64_t>(meta + kLastPage);
+  const auto last = number_at<uint64_t>(meta + kLastPage);
   pages_ = bytes.size() / page_size_;
   require(last < pages_, folder_, ": data.mdb is cut short: ", bytes.size(), " bytes of ",
           last < kNoPage / page_size_ ? str((last + 1) * page_size_) : "an impossible number");
-  size_ = read<uint64_t>(meta + kMainEntries);
-  root_ = read<uint64_t>(meta + kMainRoot);
-  depth_ = read<uint16_t>(meta + kMainDepth);
+  size_ = number_at<uint64_t>(meta + kMainEntries);
+  root_ = number_at<uint64_t>(meta + kMainRoot);
+  depth_ = number_at<uint16_t>(meta + kMainDepth);
   if (root_ == kNoPage) size_ = 0;
   const bool is_possible =
       size_ <= bytes.size() / kNodeHeader && (size_ == 0 || (depth_ >= 1 && depth_ <= kMaxDepth));
@@ -89,10 +90,11 @@ const char* LmdbPages::start_of(uint64_t number) const {
 
 LmdbPages::Page LmdbPages::page(uint64_t number, bool is_leaf) const {
   const char* bytes = start_of(number);
-  const uint64_t lower = read<uint16_t>(bytes + kLower), upper = read<uint16_t>(bytes + kUpper);
+  const uint64_t lower = number_at<uint16_t>(bytes + kLower),
+                 upper = number_at<uint16_t>(bytes + kUpper);
   const int kind =
-      read<uint16_t>(bytes + kFlags) & (kBranch | kLeaf | kOverflow | kMeta | kFixedLeaf);
-  if (read<uint64_t>(bytes + kNumber) != number || kind != (is_leaf ? kLeaf : kBranch)) {
+      number_at<uint16_t>(bytes + kFlags) & (kBranch | kLeaf | kOverflow | kMeta | kFixedLeaf);
+  if (number_at<uint64_t>(bytes + kNumber) != number || kind != (is_leaf ? kLeaf : kBranch)) {
     fail_at(number, "is not the one that belongs there");
   }
   const bool is_sound = lower > kHeader && lower <= upper && upper <= page_size_;
@@ -101,32 +103,40 @@ LmdbPages::Page LmdbPages::page(uint64_t number, bool is_leaf) const {
 }
 
 LmdbPages::Node LmdbPages::node(const Page& page, int index) const {
-  const uint64_t at = read<uint16_t>(page.bytes + kHeader + 2 * index);
-  const auto number = read<uint64_t>(page.bytes + kNumber);
+  const uint64_t at = number_at<uint16_t>(page.bytes + kHeader + 2 * index);
+  const auto number = number_at<uint64_t>(page.bytes + kNumber);
   if (at + kNodeHeader > page_size_) fail_at(number, "holds a record outside of itself");
   const char* start = page.bytes + at;
-  const uint64_t low = read<uint16_t>(start), high = read<uint16_t>(start + 2);
-  const uint64_t flags = read<uint16_t>(start + 4), key_size = read<uint16_t>(start + 6);
+  const uint64_t low = number_at<uint16_t>(start), high = number_at<uint16_t>(start + 2);
+  const uint64_t flags = number_at<uint16_t>(start + 4), key_size = number_at<uint16_t>(start + 6);
   const uint64_t room = page_size_ - at - kNodeHeader;
-  Node node{{}, {}, low | high << 16 | flags << 32, false};
+  Node node{{}, low | high << 16 | flags << 32};
   if (key_size > room) fail_at(number, "holds a key that is longer than itself");
-  node.key = {start + kNodeHeader, key_size};
   if (!page.is_leaf) return node;
   if ((flags & kNestedNode) != 0) fail_at(number, "holds another database");
   const uint64_t size = low | high << 16;
-  node.is_big = (flags & kBigNode) != 0;
-  const uint64_t in_place = node.is_big ? sizeof(uint64_t) : size;
+  const bool is_big = (flags & kBigNode) != 0;
+  const uint64_t in_place = is_big ? sizeof(uint64_t) : size;
   if (in_place > room - key_size) fail_at(number, "holds a value that is longer than itself");
-  const char* value = start + kNodeHeader + key_size;
-  node.value = node.is_big ? big_value(read<uint64_t>(value), size) : std::string_view(value, size);
+  const char* key = start + kNodeHeader;
+  node.place = {key, key + key_size, static_cast<uint32_t>(key_size), static_cast<uint32_t>(size),
+                is_big};
   return node;
+}
+
+Record LmdbPages::read(const LmdbPlace& place) const {
+  const std::string_view value = place.is_big
+                                     ? big_value(number_at<uint64_t>(place.stored), place.size)
+                                     : std::string_view(place.stored, place.size);
+  return {{place.key, place.key_size}, value};
 }
 
 std::string_view LmdbPages::big_value(uint64_t number, uint64_t size) const {
   const char* bytes = start_of(number);
-  const uint64_t run = read<uint32_t>(bytes + kRun);
-  const bool is_run = (read<uint16_t>(bytes + kFlags) & kOverflow) != 0 &&
-                      read<uint64_t>(bytes + kNumber) == number && run <= pages_ - number;
+  const uint64_t run = number_at<uint32_t>(bytes + kRun);
+  const bool is_run = (number_at<uint16_t>(bytes + kFlags) & kOverflow) != 0 &&
+                      number_at<uint64_t>(bytes + kNumber) == number && run > 0 &&
+                      run <= pages_ - number;
   if (!is_run || size > run * page_size_ - kHeader)
     fail_at(number, "is not the value it should be");
   return {bytes + kHeader, size};
@@ -151,12 +161,11 @@ void LmdbCursor::go_on() {
   fail(pages_.folder(), ": data.mdb is damaged: it ends before its ", pages_.size(), " records");
 }
 
-Record LmdbCursor::next() {
+LmdbPlace LmdbCursor::next() {
   if (levels_.empty()) go_down(pages_.root_);
   if (levels_.back().at == levels_.back().page.count) go_on();
   Level& leaf = levels_.back();
-  const LmdbPages::Node node = pages_.node(leaf.page, leaf.at++);
-  return {node.key, node.value};
+  return pages_.node(leaf.page, leaf.at++).place;
 }
 
 }  // namespace crema

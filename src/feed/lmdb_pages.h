@@ -12,6 +12,15 @@
 
 namespace crema {
 
+/// Where a record stands. Of a big value only its first page is known: the value itself, and with
+/// it a page of the file, is touched when it is read.
+struct LmdbPlace {
+  const char* key;
+  const char* stored;  // the value; of a big one the number of its first page
+  uint32_t key_size, size;
+  bool is_big;
+};
+
 /// A data.mdb of version 1 (LMDB 0.9), as 64-bit machines write it; its main database, one value
 /// for each key.
 class LmdbPages {
@@ -22,6 +31,8 @@ class LmdbPages {
   /// How many records the file says it has; 0 for an empty database.
   uint64_t size() const { return size_; }
   const std::string& folder() const { return folder_; }
+  /// Throws Error where the pages of a big value are damaged.
+  Record read(const LmdbPlace& place) const;
 
  private:
   friend class LmdbCursor;
@@ -31,10 +42,8 @@ class LmdbPages {
     bool is_leaf;
   };
   struct Node {
-    std::string_view key;
-    std::string_view value;  // in place; of a big value the number of its first page
-    uint64_t child;          // of a branch
-    bool is_big;
+    LmdbPlace place;  // of a leaf
+    uint64_t child;   // of a branch
   };
 
   void read_header();
@@ -57,7 +66,7 @@ class LmdbCursor {
   /// Before the first record.
   void rewind() { levels_.clear(); }
   /// Throws Error where a page is damaged or records are missing.
-  Record next();
+  LmdbPlace next();
 
  private:
   struct Level {

@@ -11,33 +11,27 @@ LmdbReader::LmdbReader(const std::string& path) : pages_(path), cursor_(pages_) 
 }
 
 void LmdbReader::seek(uint64_t index) {
-  if (index < cursor_at_) {
-    cursor_.rewind();
-    cursor_at_ = 0;
-  }
-  while (cursor_at_ < index) next();
+  if (index < cursor_at_) cursor_at_ = 0;
+  if (cursor_at_ == 0) cursor_.rewind();
+  for (; cursor_at_ < index; ++cursor_at_) cursor_.next();
 }
 
 Record LmdbReader::next() {
   if (cursor_at_ == 0) cursor_.rewind();
-  const Record record = cursor_.next();
+  const Record record = pages_.read(cursor_.next());
   cursor_at_ = (cursor_at_ + 1) % size();
   return record;
 }
 
 Record LmdbReader::at(uint64_t index) {
-  if (positions_.empty()) {
-    positions_.reserve(size());
+  if (places_.empty()) {
+    places_.reserve(size());
     cursor_.rewind();
-    for (uint64_t i = 0; i < size(); ++i) {
-      const Record r = cursor_.next();
-      positions_.push_back({r.key.data(), r.value.data(), static_cast<uint32_t>(r.key.size()),
-                            static_cast<uint32_t>(r.value.size())});
-    }
+    for (uint64_t i = 0; i < size(); ++i) places_.push_back(cursor_.next());
+    cursor_.rewind();
     cursor_at_ = 0;
   }
-  const Position& p = positions_.at(index);
-  return {{p.key, p.key_size}, {p.value, p.value_size}};
+  return pages_.read(places_.at(index));
 }
 
 }  // namespace crema

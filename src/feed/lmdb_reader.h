@@ -19,16 +19,10 @@ class LmdbReader : public Database {
   Record at(uint64_t index) override;
 
  private:
-  struct Position {
-    const char* key;
-    const char* value;
-    uint32_t key_size, value_size;
-  };
-
   LmdbPages pages_;
   LmdbCursor cursor_;
-  uint64_t cursor_at_ = 0;  // the record that next() will give
-  std::vector<Position> positions_;
+  uint64_t cursor_at_ = 0;         // the record that next() will give
+  std::vector<LmdbPlace> places_;  // filled by the first at()
 };
 
 }  // namespace crema

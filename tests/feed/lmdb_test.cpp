@@ -1,4 +1,5 @@
 // LMDB: what is written is read back in key order; every unusable database is named.
+#include <fstream>
 #include <thread>
 
 #include "feed/database.h"
@@ -29,6 +30,10 @@ TEST(Lmdb, SeeksWrapsAndReadsByNumber) {
   EXPECT_EQ(database->next().key, record_key(8));
   EXPECT_EQ(database->next().key, record_key(9));
   EXPECT_EQ(database->next().key, record_key(0));
+  database->seek(9);
+  EXPECT_EQ(database->next().key, record_key(9));
+  database->seek(4);  // from behind the last one
+  EXPECT_EQ(database->next().key, record_key(4));
   database->seek(0);
   EXPECT_EQ(database->next().key, record_key(0));
   database->seek(1);
@@ -143,6 +148,40 @@ TEST(Lmdb, NamesEveryUnusableDatabase) {
     EXPECT_HAS(error, row.message);
   }
   EXPECT_HAS(error_of([] { open_database(""); }), "source");
+}
+
+/// Says of every big value that it has no pages.
+void take_pages_of_values(const std::string& file) {
+  std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+  ASSERT_TRUE(bytes);
+  int count = 0;
+  char page[16];
+  for (std::streamoff at = 2 * 4096; bytes.seekg(at).read(page, sizeof page); at += 4096) {
+    if (page[10] != 4) continue;
+    bytes.seekp(at + 12).write("\0\0\0\0", 4);
+    ++count;
+  }
+  ASSERT_GE(count, 3);
+}
+
+TEST(Lmdb, BigValuesAreReadWhenTheyAreAskedFor) {
+  const TempFolder folder;
+  const std::string big(10000, 'x');
+  write_database(folder / "db", {{"a", big}, {"b", big}, {"c", big}, {"d", "small"}});
+  take_pages_of_values(folder / "db/data.mdb");
+  const auto database = open_database(folder / "db");
+  database->seek(3);  // without a look at the values before
+  EXPECT_EQ(database->next().value, "small");
+  EXPECT_EQ(database->at(3).value, "small");
+  for (const bool by_number : {false, true}) {
+    try {
+      by_number ? database->at(1) : database->next();
+      ADD_FAILURE() << "a value without pages was read";
+    } catch (const Error& error) {
+      EXPECT_TRUE(std::string(error.what()).find("data.mdb is damaged: page ") != std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(Lmdb, PrintsKeys) {
