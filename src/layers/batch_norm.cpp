@@ -155,10 +155,7 @@ class BatchNormLayer : public Layer {
       plan_->backward(view(args.bottom[0]), view(args.top[0]), mean_, variance_, gamma(), view(dy),
                       dx, dgamma, dbeta);
     }
-    // After the other bottom's, for both may be one blob.
-    if (!dresidual || dresidual.t.data == dy.data) return;
-    if (dresidual.how == Write::accumulate) return ops.add(dy, dresidual.t);
-    ops.convert(dy, dresidual.t);
+    residual_backward(ops, dy, dresidual);
   }
 
  private:

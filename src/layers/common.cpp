@@ -40,6 +40,12 @@ void no_gradient(Ops& ops, const Grad& gradient) {
   if (gradient && gradient.how == Write::overwrite) ops.fill(0, gradient.t);
 }
 
+void residual_backward(Ops& ops, const CTensor& dy, const Grad& dresidual) {
+  if (!dresidual || dresidual.t.data == dy.data) return;
+  if (dresidual.how == Write::accumulate) return ops.add(dy, dresidual.t);
+  ops.convert(dy, dresidual.t);
+}
+
 Grad param_gradient(const BackwardArgs& args, size_t i, bool is_first) {
   if (i >= args.dparams.size()) return {};
   Grad gradient = args.dparams[i];

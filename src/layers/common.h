@@ -29,6 +29,10 @@ void declare(Param& param, const Shape& shape, const FillerParameter& filler,
 /// For a blob that no gradient reaches: zeroes the gradient where it is to be overwritten.
 void no_gradient(Ops& ops, const Grad& gradient);
 
+/// dy as the gradient of what was added to a layer's top (Layer::absorb_sum); nothing where it is
+/// not wanted or lies in dy already. After the layer's own gradient: both may be of one blob.
+void residual_backward(Ops& ops, const CTensor& dy, const Grad& dresidual);
+
 /// Parameter i's gradient, if it is wanted; after the first contribution of a backward pass, one to
 /// add to.
 Grad param_gradient(const BackwardArgs& args, size_t i, bool is_first = true);

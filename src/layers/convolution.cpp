@@ -234,7 +234,7 @@ class ConvolutionLayer : public ConvolutionBase {
       dw.t.desc = weights().desc;
       const Grad db = has_bias() ? param_gradient(args, 1, is_first) : Grad();
       if (dw || db) plan_->backward_params(folded(args.bottom[i]), dy, dw, db);
-      sum_backward(ops, dy, dresidual);
+      residual_backward(ops, dy, dresidual);
       is_first = false;
     }
   }
@@ -281,13 +281,6 @@ class ConvolutionLayer : public ConvolutionBase {
     const Tensor masked = is_in_place ? dresidual.t : masked_;
     act_backward(ops, act_, folded(y), folded(dy), masked);
     return masked;
-  }
-
-  /// After the other bottom's, for both may be one blob.
-  static void sum_backward(Ops& ops, const CTensor& dy, const Grad& dresidual) {
-    if (!dresidual || dresidual.t.data == dy.data) return;
-    if (dresidual.how == Write::accumulate) return ops.add(dy, dresidual.t);
-    ops.convert(dy, dresidual.t);
   }
 
   int plan_part_ = 0, masked_part_ = 0, folded_part_ = 0;
