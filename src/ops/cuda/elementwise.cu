@@ -2,8 +2,8 @@
 #include "ops/cuda/cuda_ops.h"
 #include "ops/cuda/fill_other.h"
 #include "ops/cuda/step_slot.h"
-#include "ops/cuda/unary_formula.h"
 #include "ops/cuda/vector_loop.h"
+#include "ops/unary_formula.h"
 
 namespace crema::cuda {
 namespace {
