@@ -25,6 +25,7 @@ struct Sample {
   uint64_t records = 0;
   std::array<double, 3> means{};  // of the channels of colour pictures
   uint64_t pictures = 0;          // that went into them
+  std::string broken;             // what is wrong with a record behind the first
 };
 
 void add_picture(const DatumView& datum, Sample& sample) {
@@ -46,14 +47,21 @@ Sample sample_database(const std::string& source) {
   const auto database = open_database(source);
   sample.records = database->size();
   DatumView datum;
-  for (uint64_t i = 0; i < std::min(sample.records, kLabelSample); ++i) {
+  uint64_t at = 0;
+  try {
+    for (; at < std::min(sample.records, kLabelSample); ++at) {
+      parse_datum(database->next().value, datum);
+      sample.labels.push_back(datum.label);
+      if (at < kPictureSample) add_picture(datum, sample);
+    }
+    at = sample.records - 1;
+    database->seek(at);
     parse_datum(database->next().value, datum);
-    sample.labels.push_back(datum.label);
-    if (i < kPictureSample) add_picture(datum, sample);
+    sample.last_label = datum.label;
+  } catch (const Error& error) {
+    if (at == 0) throw;
+    sample.broken = str("record ", at, ", counted from 0: ", error.what());
   }
-  database->seek(sample.records - 1);
-  parse_datum(database->next().value, datum);
-  sample.last_label = datum.label;
   for (double& mean : sample.means)
     mean /= static_cast<double>(std::max<uint64_t>(1, sample.pictures));
   return sample;
@@ -173,6 +181,7 @@ void data_rules(const NetParameter& net, int i, LintList& out) {
   } catch (const Error&) {  // wiring names it
     return;
   }
+  if (!sample.broken.empty()) return out.fail("unreadable_record", layer, sample.broken);
   if (is_training) order_rule(layer, sample, out);
   try {
     mean_rule(layer, sample, out);

@@ -43,6 +43,8 @@ TEST_P(Traps, AreFound) {
     sorted.push_back({record_key(i), testing::ramp_datum(3, 1, 1, i / 20)});
   }
   testing::write_database(folder / "sorted", sorted);
+  sorted[2].value = "no datum";
+  testing::write_database(folder / "broken", sorted);
   write_mean(folder / "rgb.binaryproto",
              {.shape = {1, 3, 1, 1}, .data = {20, 60, 100}, .diff = {}});
   folder.write("net.prototxt", GetParam().net);
@@ -112,6 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
          "layer \"x\" (InnerProduct): nobody reads top \"x\", so what leads there alone"},
         {"sorted", str(replaced(kData, "'db'", "'sorted'"), kRest), "[sorted_without_shuffle]"},
         {"sorted_but_shuffled", str(replaced(kData, "'db'", "'sorted' shuffle: true"), kRest), ""},
+        {"unreadable_record", str(replaced(kData, "'db'", "'broken'"), kRest),
+         "record 2, counted from 0"},
         {"label_beyond_classes", str(kData, replaced(kRest, "num_output: 9", "num_output: 2")),
          "holds the label 2, the net has 2 classes: num_output must be at least 3"},
         {"softmax_twice",
