@@ -25,6 +25,9 @@ void from_message(const SolverState& proto, SolverSnapshot* state) {
   }
   state->test_forward_counts.assign(proto.test_forward_count().begin(),
                                     proto.test_forward_count().end());
+  if (proto.has_best_score()) {
+    state->best = {proto.best_score(), proto.best_iter(), proto.tests_since_best()};
+  }
 }
 
 // Everything but the history.
@@ -43,6 +46,11 @@ SolverState to_message(const SolverSnapshot& state) {
     out->set_record(cursor.record);
   }
   for (uint64_t count : state.test_forward_counts) proto.add_test_forward_count(count);
+  if (state.best) {
+    proto.set_best_score(state.best->score);
+    proto.set_best_iter(state.best->iter);
+    proto.set_tests_since_best(state.best->tests_since);
+  }
   return proto;
 }
 
@@ -91,6 +99,11 @@ void read_own_fields(const Hdf5File& file, SolverSnapshot* state) {
       state->test_forward_counts.push_back(static_cast<uint64_t>(count));
     }
   }
+  if (file.has("crema/best_score")) {
+    state->best = {file.read("crema/best_score").data.at(0),
+                   static_cast<int>(read_number(file, "crema/best_iter").value_or(0)),
+                   static_cast<int>(read_number(file, "crema/tests_since_best").value_or(0))};
+  }
   for (int i = 0; file.has(str("crema/cursors/", i)); ++i) {
     const std::string group = str("crema/cursors/", i, "/");
     state->cursors.push_back(
@@ -129,6 +142,11 @@ void write_own_fields(const SolverSnapshot& state, Hdf5File* file) {
     const std::vector<int64_t> counts(state.test_forward_counts.begin(),
                                       state.test_forward_counts.end());
     file->write("crema/test_forward_counts", {static_cast<int64_t>(counts.size())}, counts.data());
+  }
+  if (state.best) {
+    file->write("crema/best_score", {1}, &state.best->score);
+    write_number("best_iter", static_cast<uint64_t>(state.best->iter));
+    write_number("tests_since_best", static_cast<uint64_t>(state.best->tests_since));
   }
   for (size_t i = 0; i < state.cursors.size(); ++i) {
     const std::string group = str("cursors/", i, "/");

@@ -18,6 +18,13 @@ struct RecordCursor {
   uint64_t record = 0;
 };
 
+/// Where keep_best stands.
+struct BestScore {
+  float score = 0;
+  int iter = 0;
+  int tests_since = 0;
+};
+
 /// What a run needs to go on, beside its weights.
 struct SolverSnapshot {
   int iter = 0;
@@ -32,6 +39,7 @@ struct SolverSnapshot {
   std::optional<float> loss_scale;
   std::vector<RecordCursor> cursors;
   std::vector<uint64_t> test_forward_counts;
+  std::optional<BestScore> best;
 };
 
 /// Reads either format, told from the content. Throws Error "PATH: ..." for a file that is missing,

@@ -112,6 +112,15 @@ LearningRate::LearningRate(const SolverParameter& param) : param_(param) {
     errors.add(Error(str("warmup_iter must not be negative: ", param.warmup_iter())));
   }
   check_policy(param, errors);
+  if (param.rampup_interval() < 0) {
+    errors.add(Error(str("rampup_interval must not be negative: ", param.rampup_interval())));
+  }
+  if (param.rampup_interval() > 0 && param.warmup_iter() > 0) {
+    errors.add(Error("rampup_interval and warmup_iter both raise the rate at the start: give one"));
+  }
+  if (!(param.min_lr() >= 0)) {
+    errors.add(Error(str("min_lr must not be negative: ", param.min_lr())));
+  }
   if (!std::is_sorted(param.stepvalue().begin(), param.stepvalue().end())) {
     errors.add(Error(str("stepvalue must ascend, not ", join(param.stepvalue()))));
   }
@@ -129,7 +138,9 @@ double LearningRate::policy_value(int iter) const {
   const double factor = policy->factor
                             ? policy->factor(param_, iter)
                             : std::pow(static_cast<double>(param_.gamma()), steps_passed(iter));
-  return static_cast<double>(param_.base_lr()) * factor;
+  const double base = param_.base_lr(), lowest = param_.min_lr();
+  if (param_.lr_policy() == "poly") return (base - lowest) * factor + lowest;
+  return std::max(base * factor, lowest);
 }
 
 float LearningRate::at(int iter) {
@@ -137,6 +148,11 @@ float LearningRate::at(int iter) {
   if (param_.lr_policy() == "multistep" && steps_passed(iter) != current_step_) {
     current_step_ = steps_passed(iter);
     LOG(INFO) << "MultiStep Status: Iteration " << iter << ", step = " << current_step_;
+  }
+  if (iter < param_.rampup_interval()) {
+    const double part = static_cast<double>(iter) / param_.rampup_interval();
+    const double start = param_.rampup_lr();
+    return static_cast<float>(start + (param_.base_lr() - start) * part * part);
   }
   const double warm =
       iter < param_.warmup_iter() ? static_cast<double>(iter) / param_.warmup_iter() : 1.0;

@@ -53,6 +53,10 @@ SnapshotFiles snapshot_files(const std::string& prefix, int iter,
           .state = str(prefix, "_iter_", iter, ".solverstate", extension)};
 }
 
+std::string best_file(const std::string& prefix, SolverParameter::SnapshotFormat format) {
+  return prefix + "_best.caffemodel" + (format == SolverParameter::HDF5 ? ".h5" : "");
+}
+
 void require_writable_prefix(const std::string& prefix) {
   try {
     require_writable(str(prefix, "_iter_0.tempfile"));

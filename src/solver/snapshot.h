@@ -21,6 +21,9 @@ struct SnapshotFiles {
 SnapshotFiles snapshot_files(const std::string& prefix, int iter,
                              SolverParameter::SnapshotFormat format);
 
+/// PREFIX_best.caffemodel, with ".h5" appended for HDF5: what keep_best writes.
+std::string best_file(const std::string& prefix, SolverParameter::SnapshotFormat format);
+
 /// Throws Error, naming snapshot_prefix, when no snapshot could be written there.
 void require_writable_prefix(const std::string& prefix);
 

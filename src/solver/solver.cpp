@@ -10,15 +10,18 @@
 
 #include "base/error.h"
 #include "net/upgrade.h"
+#include "solver/epochs.h"
 #include "solver/show_outputs.h"
 #include "solver/snapshot.h"
 
 namespace crema {
 namespace {
 
-SolverParameter upgraded(const SolverParameter& param, const std::string& file) {
+/// In today's form, with lengths in iterations.
+SolverParameter upgraded(const SolverParameter& param, const SolverOptions& options) {
   SolverParameter out = param;
-  upgrade_solver(out, file);
+  upgrade_solver(out, options.file);
+  resolve_epochs(out, options.file, options.read);
   return out;
 }
 
@@ -33,12 +36,12 @@ LearningRate learning_rate(const SolverParameter& param, const std::string& file
 }  // namespace
 
 Solver::Solver(const SolverParameter& param, const SolverOptions& options)
-    : param_(upgraded(param, options.file)),
+    : param_(upgraded(param, options)),
       options_(options),
       prefix_(snapshot_prefix(param_, options.file)),
       rate_(learning_rate(param_, options.file)) {
   check_fields();
-  if (param_.snapshot() > 0 || param_.snapshot_after_train()) {
+  if (param_.snapshot() > 0 || param_.snapshot_after_train() || param_.has_keep_best()) {
     try {
       require_writable_prefix(prefix_);
     } catch (const Error& error) {
@@ -178,6 +181,7 @@ void Solver::test(int index) {
   }
   if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << static_cast<float>(loss);
   show_outputs("Test", test.net->outputs(), test.scores);
+  if (index == 0 && param_.has_keep_best()) judge_test();
   tell(index, param_.test_compute_loss() ? std::optional(loss) : std::nullopt, std::nullopt);
 }
 

@@ -122,6 +122,9 @@ class Solver {
   void serve_requests();
   void test(int index);
   bool run_test(TestNet& test, double* loss);
+  void check_best() const;
+  size_t best_output() const;
+  void judge_test();
   [[noreturn]] void stop_at_loss(float loss);
 
   SolverParameter param_;
@@ -135,6 +138,7 @@ class Solver {
   int iter_ = 0;
   bool stop_ = false;
   std::string last_state_;  // of this run
+  std::optional<BestScore> best_;
   std::vector<double> losses_;
   size_t oldest_loss_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_display_;

@@ -82,6 +82,7 @@ void Solver::check_fields() const {
 void Solver::start(const std::optional<SolverSnapshot>& state) {
   seed_ = seed_of(param_, state);
   build_nets();
+  check_best();
   updater_ = std::make_unique<Updater>(param_, *net_);
   if (state) {
     restore(*state);
@@ -145,6 +146,7 @@ std::string Solver::snapshot() {
   state.history = updater_->history();
   state.seed = seed_;
   state.forward_count = net_->forward_count();
+  state.best = best_;
   for (const auto& [layer, record] : net_->cursors())
     state.cursors.push_back({.net = 0, .layer = layer, .record = record});
   for (size_t i = 0; i < tests_.size(); ++i) {
@@ -173,6 +175,7 @@ void Solver::restore(const SolverSnapshot& state) {
   iter_ = state.iter;
   rate_.set_current_step(state.current_step);
   last_state_ = options_.resume;
+  best_ = state.best;
   if (state.forward_count) {
     restore_cursors(state);
   } else {

@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/trace.h"
+#include "ops/kernels/layer_rates.h"
 #include "ops/kernels/sum_of_squares.h"
+#include "solver/schedules.h"
 
 namespace crema {
 namespace {
@@ -19,7 +21,8 @@ constexpr int64_t kPiece = 4096;  // elements that one partial sum of a norm cov
 const std::vector<std::pair<std::string, Rule>>& rules() {
   static const std::vector<std::pair<std::string, Rule>> table = {
       {"SGD", Rule::sgd},         {"Nesterov", Rule::nesterov}, {"AdaGrad", Rule::adagrad},
-      {"RMSProp", Rule::rmsprop}, {"AdaDelta", Rule::adadelta}, {"Adam", Rule::adam}};
+      {"RMSProp", Rule::rmsprop}, {"AdaDelta", Rule::adadelta}, {"Adam", Rule::adam},
+      {"AdamW", Rule::adam},      {"LAMB", Rule::adam},         {"LARS", Rule::sgd}};
   return table;
 }
 
@@ -40,7 +43,34 @@ bool same_shape(const Shape& a, const Shape& b) {
 
 int64_t pieces(int64_t count) { return (count + kPiece - 1) / kPiece; }
 
+SolverParameter without_nets(const SolverParameter& param) {
+  SolverParameter out = param;
+  for (const char* nets : {"net_param", "train_net_param", "test_net_param"}) {
+    out.GetReflection()->ClearField(&out, out.GetDescriptor()->FindFieldByName(nets));
+  }
+  return out;
+}
+
+void check_larc(const SolverParameter& param, ErrorList& errors) {
+  const bool is_own = extra_of(param.type()) != Extra::none;
+  const auto check = [&](bool ok, const std::string& text) {
+    if (!ok) errors.add(Error(text));
+  };
+  check(!param.larc() || !is_own, str("larc is for Caffe's solver types, not for ", param.type()));
+  check(!param.larc_turbo(), "larc_turbo: true is not there; larc works without it");
+  check(param.larc_policy() == "scale" || param.larc_policy() == "clip",
+        str("larc_policy must be scale or clip, not ", param.larc_policy()));
+  check(!is_own || param.regularization_type() == "L2",
+        str("regularization_type must be L2 for ", param.type()));
+}
+
 }  // namespace
+
+Extra extra_of(const std::string& type) {
+  if (type == "AdamW") return Extra::adamw;
+  if (type == "LARS") return Extra::lars;
+  return type == "LAMB" ? Extra::lamb : Extra::none;
+}
 
 Rule parse_rule(const std::string& type) {
   std::vector<std::string> names;
@@ -76,26 +106,27 @@ void check_update_fields(const SolverParameter& param) {
   }
   check(param.regularization_type() == "L2" || param.regularization_type() == "L1",
         str("regularization_type must be L1 or L2, not ", param.regularization_type()));
+  check_larc(param, errors);
+  check_schedules(param, errors);
   check(param.iter_size() >= 1, str("iter_size must be at least 1, not ", param.iter_size()));
   errors.throw_if_any();
 }
 
 Updater::Updater(const SolverParameter& param, Net& net)
     : net_(net),
+      param_(without_nets(param)),
       rule_(parse_rule(param.type())),
-      momentum_(param.momentum()),
-      momentum2_(param.momentum2()),
-      clip_(param.clip_gradients()),
-      iter_size_(param.iter_size()) {
+      extra_(extra_of(param.type())) {
   int64_t partial_sums = 0;
   for (const Net::Group& group : net.groups()) {
-    GroupState state{.group = &group, .rule = {}, .buffer = nullptr, .history = {}};
+    GroupState state{
+        .group = &group, .rule = {}, .buffer = nullptr, .history = {}, .scratch = nullptr};
     state.rule = {.rule = rule_,
                   .lr_mult = group.lr_mult,
                   .decay = param.weight_decay() * group.decay_mult,
                   .l1 = param.regularization_type() == "L1",
-                  .momentum = momentum_,
-                  .momentum2 = momentum2_,
+                  .momentum = param.momentum(),
+                  .momentum2 = param.momentum2(),
                   .rms_decay = param.rms_decay(),
                   .delta = param.delta()};
     const int64_t count = group.value.count();
@@ -106,65 +137,179 @@ Updater::Updater(const SolverParameter& param, Net& net)
       state.history.push_back(
           {static_cast<float*>(state.buffer.get()) + i * count, TensorDesc{Shape{count}}});
     }
+    if (extra_ == Extra::lamb) {
+      state.scratch =
+          net.ops().allocate(static_cast<size_t>(count) * sizeof(float), Memory::device);
+    }
+    for (const int index : group.members) {
+      partial_sums += 2 * pieces(net.params()[static_cast<size_t>(index)].value.count());
+    }
     groups_.push_back(std::move(state));
-    partial_sums += pieces(count);
   }
-  if (clip_ >= 0) {
-    partial_sums_ =
-        net.ops().allocate(static_cast<size_t>(partial_sums) * sizeof(float), Memory::device);
-  }
+  partial_sums_ =
+      net.ops().allocate(static_cast<size_t>(partial_sums) * sizeof(float), Memory::device);
 }
 
-double Updater::gradient_norm() const {
+std::vector<double> Updater::sums_of_squares(const std::vector<CTensor>& tensors) const {
   int64_t total = 0;
-  for (const GroupState& state : groups_) {
-    const Tensor& gradient = state.group->gradient;
-    if (!gradient) continue;
+  for (const CTensor& x : tensors) {
     float* sums = static_cast<float*>(partial_sums_.get()) + total;
-    run_rows(
-        net_.ops(),
-        SumOfSquares{.x = gradient.f32(), .sums = sums, .count = gradient.count(), .piece = kPiece},
-        pieces(gradient.count()), kPiece);
-    total += pieces(gradient.count());
+    run_rows(net_.ops(),
+             SumOfSquares{.x = x.f32(), .sums = sums, .count = x.count(), .piece = kPiece},
+             pieces(x.count()), kPiece);
+    total += pieces(x.count());
   }
   std::vector<float> sums(static_cast<size_t>(total));
   if (total > 0) net_.ops().download({partial_sums_.get(), TensorDesc{Shape{total}}}, sums.data());
+  std::vector<double> out;
+  size_t at = 0;
+  for (const CTensor& x : tensors) {
+    double sum = 0;
+    for (int64_t i = 0; i < pieces(x.count()); ++i) sum += sums[at++];
+    out.push_back(sum);
+  }
+  return out;
+}
+
+double Updater::gradient_norm() const {
+  std::vector<CTensor> gradients;
+  for (const GroupState& state : groups_) {
+    if (state.group->gradient) gradients.emplace_back(state.group->gradient);
+  }
   double sum = 0;
-  for (float piece : sums) sum += piece;
+  for (const double part : sums_of_squares(gradients)) sum += part;
   return std::sqrt(sum);
 }
 
 float Updater::clip_factor() const {
-  if (clip_ < 0) return 1;
+  const float clip = param_.clip_gradients();
+  if (clip < 0) return 1;
   const double norm = gradient_norm();
   require(std::isfinite(norm), "the L2 norm of the gradients is ", norm,
           ", there is nothing to clip");
-  if (norm <= clip_) return 1;
-  const double factor = clip_ / norm;
-  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << clip_
+  if (norm <= clip) return 1;
+  const double factor = clip / norm;
+  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << clip
             << ") by scale factor " << factor;
   return static_cast<float>(factor);
 }
 
 void Updater::update(int iter, float rate) {
   const TraceSpan span("update", "update", true);
+  const float momentum = momentum_at(param_, iter, rate), decay = weight_decay_at(param_, iter);
   StepScalars step;
   step.rate = rate;
-  step.grad_scale = clip_factor() / static_cast<float>(iter_size_);
+  step.grad_scale = clip_factor() / static_cast<float>(param_.iter_size());
   step.iteration = iter;
   step.forward_count = net_.forward_count();
   const double t = iter + 1.0;
   step.adam_correction =
-      static_cast<float>(std::sqrt(1.0 - std::pow(static_cast<double>(momentum2_), t)) /
-                         (1.0 - std::pow(static_cast<double>(momentum_), t)));
+      static_cast<float>(std::sqrt(1.0 - std::pow(static_cast<double>(param_.momentum2()), t)) /
+                         (1.0 - std::pow(static_cast<double>(momentum), t)));
   net_.ops().set_step(step);
-  replay_.run(net_.ops(), [&] {
+  const auto walk = [&] {
     for (const GroupState& state : groups_) {
       if (state.rule.lr_mult == 0 || !state.group->gradient) continue;
-      net_.ops().update(state.rule, state.group->gradient, state.history, state.group->value, {});
+      UpdateRule rule = state.rule;
+      rule.momentum = momentum;
+      rule.decay = decay * state.group->decay_mult;
+      if (extra_ == Extra::lamb) {
+        update_lamb(state, rule, rate);
+      } else if (extra_ == Extra::adamw) {
+        update_adamw(state, rule);
+      } else if (extra_ == Extra::lars || param_.larc()) {
+        update_by_layer(state, rule, step);
+      } else {
+        net_.ops().update(rule, state.group->gradient, state.history, state.group->value, {});
+      }
     }
-  });
+  };
+  const bool has_fixed_numbers = extra_ == Extra::none && !param_.larc() &&
+                                 param_.momentum_policy() == "fixed" &&
+                                 param_.weight_decay_policy() == "fixed";
+  if (has_fixed_numbers) {
+    replay_.run(net_.ops(), walk);
+  } else {
+    walk();
+  }
   net_.params_changed();
+}
+
+Updater::Member Updater::member(const GroupState& state, int param) const {
+  const Tensor& value = net_.params()[static_cast<size_t>(param)].value;
+  Member out{.value = value,
+             .gradient = {},
+             .history = {},
+             .offset = value.f32() - state.group->value.f32()};
+  out.gradient = part(state.group->gradient, out.offset, value.shape());
+  for (const Tensor& history : state.history) {
+    out.history.push_back(part(history, out.offset, value.shape()));
+  }
+  return out;
+}
+
+void Updater::update_by_layer(const GroupState& state, UpdateRule rule, const StepScalars& step) {
+  std::vector<CTensor> tensors;
+  for (const int index : state.group->members) {
+    const Member one = member(state, index);
+    tensors.emplace_back(one.value);
+    tensors.emplace_back(one.gradient);
+  }
+  const std::vector<double> sums = sums_of_squares(tensors);
+  const float lr_mult = rule.lr_mult;
+  for (size_t i = 0; i < state.group->members.size(); ++i) {
+    const Member one = member(state, state.group->members[i]);
+    const double w = std::sqrt(sums[2 * i]), g = std::sqrt(sums[2 * i + 1]) * step.grad_scale;
+    rule.lr_mult = lr_mult;
+    if (w > 0 && g > 0 && param_.larc()) {
+      const double ratio = (1.0 - rule.momentum) * param_.larc_eta() * w / g;
+      const bool is_clip = param_.larc_policy() == "clip";
+      rule.lr_mult = static_cast<float>(
+          is_clip && step.rate > 0 ? std::min<double>(step.rate, ratio) / step.rate : ratio);
+    } else if (w > 0 && g > 0 && one.value.shape().axes() > 1) {
+      rule.lr_mult = static_cast<float>(lr_mult * param_.larc_eta() * w / (g + rule.decay * w));
+    }
+    net_.ops().update(rule, one.gradient, one.history, one.value, {});
+  }
+}
+
+void Updater::update_adamw(const GroupState& state, UpdateRule rule) {
+  Ops& ops = net_.ops();
+  const Tensor& value = state.group->value;
+  if (rule.decay != 0) {
+    run(ops, DecayWeights{value.f32(), &ops.step_scalars()->rate, rule.lr_mult * rule.decay},
+        value.count());
+  }
+  rule.decay = 0;
+  ops.update(rule, state.group->gradient, state.history, value, {});
+}
+
+void Updater::update_lamb(const GroupState& state, UpdateRule rule, float rate) {
+  Ops& ops = net_.ops();
+  const Tensor& value = state.group->value;
+  const Tensor step{state.scratch.get(), TensorDesc{value.shape()}};
+  const float lr_mult = rule.lr_mult, decay = rule.decay;
+  rule.lr_mult = 1;
+  rule.decay = 0;
+  ops.update(rule, state.group->gradient, state.history, step, {});
+  run(ops, LambDirection{value.f32(), step.f32(), &ops.step_scalars()->rate, decay}, value.count());
+  std::vector<CTensor> tensors;
+  for (const int index : state.group->members) {
+    const Member one = member(state, index);
+    tensors.emplace_back(one.value);
+    tensors.emplace_back(part(step, one.offset, one.value.shape()));
+  }
+  const std::vector<double> sums = sums_of_squares(tensors);
+  for (size_t i = 0; i < state.group->members.size(); ++i) {
+    const Member one = member(state, state.group->members[i]);
+    const double w = std::sqrt(sums[2 * i]), u = std::sqrt(sums[2 * i + 1]);
+    const bool adapts = w > 0 && u > 0 && one.value.shape().axes() > 1;
+    // The direction has the rate in it, which its norm must not have.
+    const double ratio = adapts ? w / u * rate : 1;
+    run(ops,
+        LambStep{one.value.f32(), step.f32() + one.offset, static_cast<float>(lr_mult * ratio)},
+        one.value.count());
+  }
 }
 
 std::vector<Updater::Place> Updater::places() const {

@@ -13,11 +13,19 @@
 
 namespace crema {
 
+/// What a solver type of our own does beside its rule. AdamW (Loshchilov and Hutter 2019): decay
+/// apart from the gradient, w -= rate * (adam + decay * w). LARS (You et al. 2017): SGD whose rate
+/// is larc_eta * |w| / (|g| + decay * |w|) for each parameter. LAMB (You et al. 2020): AdamW whose
+/// step is as long as rate * |w|. LARS and LAMB leave parameters of one axis (biases, scales) and
+/// those of norm 0 to the plain rate.
+enum class Extra : uint8_t { none, adamw, lars, lamb };
+Extra extra_of(const std::string& type);
+
 /// The rule of SolverParameter.type. Throws Error with the nearest type's name.
 Rule parse_rule(const std::string& type);
 
-/// Checks type, regularization_type, momentum, momentum2, rms_decay and iter_size. Throws Error
-/// with all mistakes.
+/// Checks type, regularization_type, momentum and its policy, momentum2, rms_decay, weight decay's
+/// policy, larc and iter_size. Throws Error with all mistakes.
 void check_update_fields(const SolverParameter& param);
 
 class Updater {
@@ -41,20 +49,32 @@ class Updater {
     UpdateRule rule;
     Buffer buffer;
     std::vector<Tensor> history;
+    Buffer scratch;  // LAMB: the step before its length is known, zeros between updates
+  };
+  /// A member's share of its group.
+  struct Member {
+    Tensor value, gradient;
+    std::vector<Tensor> history;
+    int64_t offset;
   };
   struct Place {
     int param;  // by place in Net::params()
     Tensor tensor;
   };
 
+  Member member(const GroupState& state, int param) const;
+  std::vector<double> sums_of_squares(const std::vector<CTensor>& tensors) const;
   double gradient_norm() const;
+  void update_by_layer(const GroupState& state, UpdateRule rule, const StepScalars& step);
+  void update_adamw(const GroupState& state, UpdateRule rule);
+  void update_lamb(const GroupState& state, UpdateRule rule, float rate);
   float clip_factor() const;
   std::vector<Place> places() const;
 
   Net& net_;
+  SolverParameter param_;  // without nets
   Rule rule_;
-  float momentum_, momentum2_, clip_;
-  int iter_size_;
+  Extra extra_;
   std::vector<GroupState> groups_;
   Replay replay_;  // of update()'s steps
   Buffer partial_sums_;

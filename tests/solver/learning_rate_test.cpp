@@ -73,6 +73,15 @@ const std::vector<RateCase> kCases = {
     {"warmup",
      "base_lr: 1 lr_policy: 'fixed' warmup_iter: 4",
      {{0, 0}, {1, 0.25}, {2, 0.5}, {3, 0.75}, {4, 1}, {5, 1}}},
+    {"rampup",
+     "base_lr: 1 lr_policy: 'fixed' rampup_interval: 4 rampup_lr: 0.2",
+     {{0, 0.2}, {1, 0.25}, {2, 0.4}, {3, 0.65}, {4, 1}, {5, 1}}},
+    {"lowest_rate",
+     "base_lr: 1 lr_policy: 'step' gamma: 0.5 stepsize: 2 min_lr: 0.2",
+     {{0, 1}, {2, 0.5}, {4, 0.25}, {6, 0.2}, {100, 0.2}}},
+    {"poly_to_the_lowest_rate",
+     "base_lr: 1 lr_policy: 'poly' power: 1 max_iter: 10 min_lr: 0.2",
+     {{0, 1}, {5, 0.6}, {10, 0.2}, {20, 0.2}}},
     {"warmup_before_step",
      "base_lr: 1 lr_policy: 'step' gamma: 0.5 stepsize: 2 warmup_iter: 4",
      {{1, 0.25}, {2, 0.25}, {3, 0.375}, {4, 0.25}}},
@@ -122,6 +131,9 @@ TEST(LearningRate, RefusesWhatCannotBeRight) {
       {"base_lr: 1 lr_policy: 'multistep' gamma: 1 stepvalue: 30 stepvalue: 10",
        "stepvalue must ascend, not 30, 10"},
       {"base_lr: 1 lr_policy: 'fixed' warmup_iter: -1", "warmup_iter must not be negative"},
+      {"base_lr: 1 lr_policy: 'fixed' rampup_interval: -1", "rampup_interval must not be negative"},
+      {"base_lr: 1 lr_policy: 'fixed' rampup_interval: 1 warmup_iter: 1", "give one"},
+      {"base_lr: 1 lr_policy: 'fixed' min_lr: -1", "min_lr must not be negative"},
   };
   for (const RefusedRate& row : rows) {
     EXPECT_NE(error_of(row.solver).find(row.text), std::string::npos)

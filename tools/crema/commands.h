@@ -31,6 +31,7 @@ DECLARE_string(layout);
 DECLARE_string(precision);
 DECLARE_string(trace);
 DECLARE_bool(strict);
+DECLARE_int64(seed);
 
 namespace crema {
 

@@ -15,6 +15,10 @@ DEFINE_string(weights, "",
               "together with --snapshot");
 DEFINE_string(snapshot, "",
               "train: the solver state (.solverstate or .solverstate.h5) to go on from");
+DEFINE_int64(
+    seed, -1,
+    "train, test, time, run: seed of every draw (fillers, dropout, shuffles, crops); train "
+    "takes it instead of random_seed");
 DEFINE_string(gpu, "", "Run on this GPU, by its number");
 DEFINE_bool(cpu, false, "Run on the CPU, whatever the solver's file says");
 DEFINE_string(iterations, "50",
@@ -145,6 +149,7 @@ NetOptions net_options() {
   NetOptions options;
   options.fuse = FLAGS_fuse == "on";
   options.force_nchw = FLAGS_layout == "nchw";
+  if (FLAGS_seed >= 0) options.seed = static_cast<uint64_t>(FLAGS_seed);
   options.file = FLAGS_model;
   options.memory_limit = bytes_flag("memory_limit", FLAGS_memory_limit);
   return options;

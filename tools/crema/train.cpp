@@ -49,6 +49,7 @@ int train_command() {
   SolverParameter param = read_solver(FLAGS_solver, read_options());
   apply_state_flags(param);
   apply_weights_flag(param);
+  if (FLAGS_seed >= 0) param.set_random_seed(FLAGS_seed);
   const NetOptions net = net_options();
   SolverOptions options;
   options.file = FLAGS_solver;
