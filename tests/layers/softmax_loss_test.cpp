@@ -56,6 +56,20 @@ const std::vector<LayerCase> kCases = {
      .layer = layer("loss_weight: 3 "),
      .inputs = {{"x", {1, 2}, {0, 0}}, labels({1}, {1})},
      .expect_gradients = {{"x", {1.5f, -1.5f}}}},
+    {.name = "class_weights",  // equal scores: log 2 for each, weighted 3 and 0.5, over 2
+     .layer = layer("loss_param { class_weight: 3 class_weight: 0.5 }"),
+     .inputs = {{"x", {2, 2}, {0, 0, 0, 0}}, labels({2}, {0, 1})},
+     .expect = {{"l", {std::log(2.0f) * 3.5f / 2}}},
+     .expect_gradients = {{"x", {-0.75f, 0.75f, 0.125f, -0.125f}}}},
+    {.name = "label_smoothing",  // targets 0.95 and 0.05 of p = 0.5, 0.5
+     .layer = layer("loss_param { label_smoothing: 0.1 }"),
+     .inputs = {{"x", {1, 2}, {0, 0}}, labels({1}, {1})},
+     .expect = {{"l", {std::log(2.0f)}}},
+     .expect_gradients = {{"x", {0.45f, -0.45f}}}},
+    {.name = "weights_and_smoothing",
+     .layer = layer("loss_param { class_weight: 3 class_weight: 0.5 class_weight: 1 "
+                    "label_smoothing: 0.3 ignore_label: 2 }"),
+     .inputs = {{"x", {4, 3, 2}}, drawn_labels({4, 2}, 3)}},
     {.name = "labels_truncate",
      .layer = layer(),
      .inputs = {{"x", {2, 2}, {0, 0, 0, 0}}, labels({2}, {1.9f, -0.9f})},
@@ -73,6 +87,15 @@ const std::vector<LayerCase> kCases = {
 INSTANTIATE_TEST_SUITE_P(SoftmaxWithLoss, LayerCases, testing::ValuesIn(kCases), case_name);
 
 TEST(SoftmaxWithLoss, Refusals) {
+  expect_error({.layer = layer("loss_param { class_weight: 1 class_weight: 2 }"),
+                .inputs = {{"x", {2, 3}}, labels({2}, {0, 0})}},
+               "class_weight is given 2 times, the 3 classes need one each");
+  expect_error({.layer = layer("loss_param { class_weight: 1 class_weight: -2 }"),
+                .inputs = {{"x", {2, 2}}, labels({2}, {0, 0})}},
+               "class_weight must not be negative: -2");
+  expect_error({.layer = layer("loss_param { label_smoothing: 1 }"),
+                .inputs = {{"x", {2, 3}}, labels({2}, {0, 0})}},
+               "label_smoothing must be in [0, 1), not 1");
   expect_error({.layer = layer(), .inputs = {{"x", {2, 3}}, labels({3}, {0, 0, 0})}},
                "bottom \"label\" must hold 2 labels (2 before the class axis x 1 behind it), but "
                "has shape 3");
