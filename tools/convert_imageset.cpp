@@ -16,6 +16,8 @@ DEFINE_bool(encoded, false, "Store picture files instead of pixels");
 DEFINE_string(encode_type, "",
               "The format of stored files (png, jpg, ...); empty: each file's own");
 DEFINE_bool(strict, false, "Stop at a picture that cannot be read instead of skipping it");
+DEFINE_int32(label_count, 1, "Labels at the end of each line of LIST; several may be any numbers");
+DEFINE_bool(float_labels, false, "One label may be any number too");
 DEFINE_bool(labels_from_folders, false,
             "ROOT holds a folder for each class; no LIST. Writes DB/labels.txt");
 DEFINE_int32(threads, 0, "Threads that decode; 0: as many as the machine has");
@@ -42,7 +44,8 @@ Input read_input(const std::vector<std::string>& arguments) {
   require(!exists(input.database), input.database,
           ": is there already; remove it or name another database");
   if (!FLAGS_labels_from_folders) {
-    input.entries = read_list(arguments[1]);
+    input.entries = read_list(arguments[1],
+                              {.label_count = FLAGS_label_count, .is_whole = !FLAGS_float_labels});
     return input;
   }
   FolderLabels found = labels_from_folders(input.root);

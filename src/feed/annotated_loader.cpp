@@ -72,6 +72,7 @@ class AnnotatedLoader final : public RecordLoader {
   }
 
   const Shapes& record_shapes() const override { return shapes_; }
+  uint64_t size() const override { return database_->size(); }
 
   void draw(Ticket& ticket) override {
     ticket.index = order_.at(ticket.position);

@@ -1,6 +1,8 @@
 // Datums of a database, in key order or in a new order each epoch.
 #include <glog/logging.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/trace.h"
@@ -28,7 +30,9 @@ class DatabaseLoader final : public RecordLoader {
     if (param.rand_skip() > 0) LOG(WARNING) << "Data: rand_skip is not used";
     Scratch scratch;
     const Record first = database_->next();
-    shapes_ = crema::record_shapes(shape_of(first, scratch), options.tops);
+    const Shape picture = shape_of(first, scratch);
+    label_count_ = scratch.datum.labels.size();
+    shapes_ = crema::record_shapes(picture, options.tops, label_count_);
   }
 
   const Shapes& record_shapes() const override { return shapes_; }
@@ -56,7 +60,7 @@ class DatabaseLoader final : public RecordLoader {
       const Pixels pixels = parse(ticket.record, scratch);
       require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
       transformer_.apply(pixels, order_.global(ticket.position), values[0]);
-      if (shapes_.size() > 1) values[1][0] = static_cast<float>(scratch.datum.label);
+      if (shapes_.size() > 1) copy_labels(scratch.datum, values[1]);
     });
   }
 
@@ -67,6 +71,16 @@ class DatabaseLoader final : public RecordLoader {
     TransformationParameter transform = options.transform;
     if (param.force_encoded_color() && !transform.force_gray()) transform.set_force_color(true);
     return transform;
+  }
+
+  void copy_labels(const DatumView& datum, float* out) const {
+    require(datum.labels.size() == label_count_, "holds ", datum.labels.size(),
+            " labels of its own, the first record ", label_count_);
+    if (label_count_ == 0) {
+      *out = static_cast<float>(datum.label);
+    } else {
+      std::copy(datum.labels.begin(), datum.labels.end(), out);
+    }
   }
 
   Pixels parse(const Record& record, Scratch& scratch) const {
@@ -96,6 +110,7 @@ class DatabaseLoader final : public RecordLoader {
   Transformer transformer_;
   RecordOrder order_;
   Shapes shapes_;
+  size_t label_count_ = 0;  // 0: the label is Caffe's whole number
   bool is_logging_;
   uint64_t epoch_ = 0, next_position_ = UINT64_MAX;
 };
@@ -107,9 +122,9 @@ std::unique_ptr<RecordLoader> make_database_loader(const DataParameter& param,
   return std::make_unique<DatabaseLoader>(param, options);
 }
 
-Shapes record_shapes(const Shape& picture, int tops) {
+Shapes record_shapes(const Shape& picture, int tops, size_t labels) {
   Shapes shapes{picture};
-  if (tops > 1) shapes.emplace_back();
+  if (tops > 1) shapes.push_back(labels > 1 ? Shape{static_cast<int64_t>(labels)} : Shape{});
   return shapes;
 }
 

@@ -70,6 +70,7 @@ int wire_type_of(int field) {
     case Datum::kDataFieldNumber:
       return bytes;
     case Datum::kFloatDataFieldNumber:
+    case Datum::kLabelsFieldNumber:
       return fixed32;
     default:
       return field <= Datum::kEncodedFieldNumber ? varint : -1;
@@ -79,7 +80,8 @@ int wire_type_of(int field) {
 void read_field(Reader& reader, int field, int wire, DatumView& out) {
   const int expected = wire_type_of(field);
   if (expected < 0) return reader.skip(wire);
-  const bool is_packed = field == Datum::kFloatDataFieldNumber && wire == bytes;
+  const bool is_list = field == Datum::kFloatDataFieldNumber || field == Datum::kLabelsFieldNumber;
+  const bool is_packed = is_list && wire == bytes;
   require(
       field != Datum::kChannelsFieldNumber || wire != bytes,
       "the record is not a Datum; it looks like an AnnotatedDatum (SSD), which a plain Data layer "
@@ -104,6 +106,9 @@ void read_field(Reader& reader, int field, int wire, DatumView& out) {
     case Datum::kFloatDataFieldNumber:
       append_floats(reader.take(is_packed ? reader.read_varint() : sizeof(float)), out.floats);
       break;
+    case Datum::kLabelsFieldNumber:
+      append_floats(reader.take(is_packed ? reader.read_varint() : sizeof(float)), out.labels);
+      break;
     default:
       out.is_encoded = reader.read_varint() != 0;
   }
@@ -116,6 +121,7 @@ void parse_datum(std::string_view record, DatumView& out) {
   out.is_encoded = false;
   out.data = {};
   out.floats.clear();
+  out.labels.clear();
   Reader reader(record);
   while (!reader.is_done()) {
     const uint64_t tag = reader.read_varint();
@@ -131,6 +137,7 @@ std::string write_datum(const DatumFields& fields, std::string_view data) {
   datum.set_width(fields.width);
   datum.set_data(data.data(), data.size());
   datum.set_label(fields.label);
+  for (const float label : fields.labels) datum.add_labels(label);
   if (fields.is_encoded) datum.set_encoded(true);
   return datum.SerializeAsString();
 }

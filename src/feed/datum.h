@@ -14,6 +14,7 @@ struct DatumView {
   bool is_encoded = false;
   std::string_view data;
   std::vector<float> floats;  // keeps its storage between records
+  std::vector<float> labels;  // empty where `label` is the only one
 };
 
 /// Reads a serialized Datum without copying its bytes; unknown fields are skipped. Throws Error
@@ -25,6 +26,7 @@ void parse_datum(std::string_view record, DatumView& out);
 struct DatumFields {
   int channels = 0, height = 0, width = 0, label = 0;
   bool is_encoded = false;
+  std::vector<float> labels{};  // several, or other than whole ones; label is the first then
 };
 std::string write_datum(const DatumFields& fields, std::string_view data);
 

@@ -100,7 +100,8 @@ bool Converter::has_wanted_channels(const std::string& bytes) const {
 
 std::string Converter::datum_of(const ListEntry& entry, const Picture& picture,
                                 const std::string& bytes, bool may_keep) const {
-  DatumFields fields{picture.channels, picture.height, picture.width, entry.label, false};
+  DatumFields fields{picture.channels, picture.height, picture.width,
+                     entry.label,      false,          entry.labels};
   if (options_.encoded || !options_.encode_type.empty()) {
     fields.is_encoded = true;
     const std::string own = extension_of(entry.path);

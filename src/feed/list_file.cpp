@@ -3,6 +3,7 @@
 #include "feed/list_file.h"
 
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "base/error.h"
@@ -24,22 +25,49 @@ bool parse_label(std::string_view text, int& label) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Throws Error with the rule that the line breaks.
-ListEntry parse_line(std::string_view line) {
+bool parse_number(std::string_view text, float& number) {
+  if (text.size() > 1 && text.front() == '+') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
+}
+
+/// Takes the last word off the line. Throws Error where there is none.
+std::string_view take_label(std::string_view& line, std::string_view whole) {
   const size_t at = line.find_last_of(kBlanks);
-  require(at != std::string_view::npos, "no label after the path in \"", line, "\"");
-  ListEntry entry;
+  require(at != std::string_view::npos, "no label after the path in \"", whole, "\"");
   const std::string_view label = line.substr(at + 1);
-  require(parse_label(label, entry.label), "label \"", label, "\" is not a whole number in \"",
-          line, "\"");
-  entry.path = without_trailing_blanks(line.substr(0, at));
+  line = without_trailing_blanks(line.substr(0, at));
+  return label;
+}
+
+/// Throws Error with the rule that the line breaks.
+ListEntry parse_line(std::string_view line, const ListOptions& options) {
+  ListEntry entry;
+  std::string_view rest = line;
+  if (options.label_count == 1 && options.is_whole) {
+    const std::string_view label = take_label(rest, line);
+    require(parse_label(label, entry.label), "label \"", label, "\" is not a whole number in \"",
+            line, "\"");
+  } else {
+    entry.labels.resize(static_cast<size_t>(options.label_count));
+    for (size_t i = entry.labels.size(); i-- > 0;) {
+      const std::string_view label = take_label(rest, line);
+      require(parse_number(label, entry.labels[i]), "label \"", label, "\" is not a number in \"",
+              line, "\", which needs ", options.label_count, " at its end");
+    }
+    const float first = entry.labels[0];
+    entry.label = first > -1e9F && first < 1e9F ? static_cast<int>(first) : 0;
+  }
+  entry.path = rest;
   require(!entry.path.empty(), "no path before the label in \"", line, "\"");
   return entry;
 }
 
 }  // namespace
 
-std::vector<ListEntry> read_list(const std::string& path) {
+std::vector<ListEntry> read_list(const std::string& path, const ListOptions& options) {
+  require(options.label_count > 0, path, ": at least one label is needed, not ",
+          options.label_count);
   const std::string content = read_file(path);
   require(content.find('\0') == std::string::npos, path,
           ": is binary data, a list (a path, a blank and a label in each line) is needed");
@@ -55,7 +83,7 @@ std::vector<ListEntry> read_list(const std::string& path) {
     ++line_number;
     if (line.empty()) continue;
     try {
-      entries.push_back(parse_line(line));
+      entries.push_back(parse_line(line, options));
     } catch (const Error& error) {
       errors.add(error.at(str(path, ":", line_number)));
       ++error_count;

@@ -2,6 +2,8 @@
 // BVLC: with several ranks all of them read the same pictures; here they share them out.
 #include <glog/logging.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/trace.h"
@@ -33,7 +35,8 @@ class ListLoader final : public RecordLoader {
     const ListEntry& first = entries_[order_.at(0)];
     located(first, [&] {
       const Picture picture = picture_of(first);
-      shapes_ = crema::record_shapes(transformer_.output_shape(pixels_of(picture)), options.tops);
+      shapes_ = crema::record_shapes(transformer_.output_shape(pixels_of(picture)), options.tops,
+                                     param_.label_count());
     });
   }
 
@@ -53,7 +56,12 @@ class ListLoader final : public RecordLoader {
       const Pixels pixels = pixels_of(scratch.picture);
       require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
       transformer_.apply(pixels, order_.global(ticket.position), values[0]);
-      if (shapes_.size() > 1) values[1][0] = static_cast<float>(entry.label);
+      if (shapes_.size() < 2) return;
+      if (entry.labels.empty()) {
+        values[1][0] = static_cast<float>(entry.label);
+      } else {
+        std::copy(entry.labels.begin(), entry.labels.end(), values[1]);
+      }
     });
   }
 
@@ -64,7 +72,7 @@ class ListLoader final : public RecordLoader {
     require(param.new_height() <= kLargestSide && param.new_width() <= kLargestSide,
             "image_data_param: new_height and new_width may be at most ", kLargestSide);
     require(param.has_source(), "image_data_param: source is missing");
-    return read_list(param.source());
+    return read_list(param.source(), {.label_count = static_cast<int>(param.label_count())});
   }
 
   static uint64_t skip_of(const ImageDataParameter& param, const LoaderOptions& options,

@@ -24,8 +24,9 @@ std::unique_ptr<RecordLoader> make_database_loader(const DataParameter& param,
 std::unique_ptr<RecordLoader> make_list_loader(const ImageDataParameter& param,
                                                const LoaderOptions& options);
 
-/// Shapes of one record: the picture's, and a scalar for the label where there are two tops.
-Shapes record_shapes(const Shape& picture, int tops);
+/// Shapes of one record: the picture's, and where there are two tops the labels': a scalar for one,
+/// one axis for several.
+Shapes record_shapes(const Shape& picture, int tops, size_t labels = 1);
 
 /// Throws Error when a picture's transformed shape differs from that of the first record.
 void require_same_shape(const Shape& shape, const Shape& first, const Pixels& pixels);
