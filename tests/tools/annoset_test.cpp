@@ -1,0 +1,112 @@
+// create_label_map and convert_annoset: what is stored, what is refused.
+#include "base/file.h"
+#include "convert_testing.h"
+
+namespace crema::testing {
+namespace {
+
+const char* const kVoc =
+    "<annotation>\n  <size>\n    <width>8</width>\n    <height>4</height>\n    <depth>3</depth>\n"
+    "  </size>\n  <object>\n    <name>cat</name>\n    <difficult>1</difficult>\n    <bndbox>\n"
+    "      <xmin>2</xmin>\n      <ymin>1</ymin>\n      <xmax>6</xmax>\n      <ymax>4</ymax>\n"
+    "    </bndbox>\n  </object>\n  <object><name>dog</name><bndbox><xmin>0</xmin><ymin>0</ymin>"
+    "<xmax>4</xmax><ymax>2</ymax></bndbox></object>\n</annotation>\n";
+
+class ConvertAnnoset : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_picture_file(folder_ / "img/a.png", ramp_picture(4, 8, 3));
+    write_text_file(folder_ / "img/a.xml", kVoc);
+    write_text_file(folder_ / "list.txt", "img/a.png img/a.xml\n");
+    write_text_file(folder_ / "classes.txt", "cat 1 Cat\ndog 2 Dog\n");
+  }
+  ToolResult run(const std::string& command) {
+    return run_shell(str("cd ", folder_.path(), " && ", command));
+  }
+  ToolResult convert(const std::string& flags) {
+    return run("convert_annoset " + flags + " ./ list.txt db");
+  }
+  void make_label_map() {
+    const ToolResult result = run("create_label_map classes.txt map.prototxt");
+    EXPECT_EQ(result.status, 0) << result.output;
+  }
+  /// The batch of one record that AnnotatedData makes of the database.
+  std::vector<std::vector<float>> batch(const std::string& transform = "") {
+    const auto feed = make_feed(
+        layer_of(str("name: 'd' type: 'AnnotatedData' top: 'data' top: 'label' data_param "
+                     "{ source: '",
+                     folder_ / "db", "' batch_size: 1 } transform_param { ", transform, " }")),
+        {TEST, 1, "d", 0, 1});
+    return next_batch(*feed);
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(ConvertAnnoset, LabelMapOfAList) {
+  make_label_map();
+  const std::string map = read_file(folder_ / "map.prototxt");
+  EXPECT_HAS(map, "name: \"none_of_the_above\"\n  label: 0\n  display_name: \"background\"");
+  EXPECT_HAS(map, "name: \"dog\"\n  label: 2\n  display_name: \"Dog\"");
+}
+
+TEST_F(ConvertAnnoset, LabelMapRefusals) {
+  write_text_file(folder_ / "classes.txt", "cat 1 Cat\ndog 1 Dog\n");
+  ToolResult result = run("create_label_map classes.txt map.prototxt");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_HAS(result.output, "classes.txt:2: name or label stands twice: dog, 1");
+  write_text_file(folder_ / "classes.txt", "cat one Cat\n");
+  result = run("create_label_map classes.txt map.prototxt");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_HAS(result.output, "classes.txt:1: label \"one\" is no whole number");
+}
+
+TEST_F(ConvertAnnoset, VocFilesGiveBoxes) {
+  make_label_map();
+  for (const char* flags : {"", "--encoded "}) {
+    const ToolResult result = convert(str(flags, "--label_map_file=map.prototxt"));
+    EXPECT_EQ(result.status, 0) << result.output;
+    EXPECT_HAS(result.output, "Stored 1 pictures with 2 boxes in db");
+    const auto tops = batch();
+    EXPECT_EQ(tops[1], (std::vector<float>{0, 1, 0, 0.25f, 0.25f, 0.75f, 1, 1,  //
+                                           0, 2, 0, 0, 0, 0.5f, 0.5f, 0}));
+    EXPECT_EQ(tops[0].size(), 96U);
+    EXPECT_EQ(tops[0][1], ramp_picture(4, 8, 3).pixels[3]) << "planes of " << flags;
+    std::filesystem::remove_all(folder_ / "db");
+  }
+}
+
+TEST_F(ConvertAnnoset, TextFilesGiveBoxes) {
+  write_text_file(folder_ / "img/a.txt", "3 0 1 8 4\n\n3 4 0 8 2\n");
+  write_text_file(folder_ / "list.txt", "img/a.png img/a.txt\n");
+  const ToolResult result = convert("--label_type=txt --gray --resize_height=2 --resize_width=4");
+  EXPECT_EQ(result.status, 0) << result.output;
+  const auto tops = batch();
+  EXPECT_EQ(tops[0].size(), 8U);
+  EXPECT_EQ(tops[1], (std::vector<float>{0, 3, 0, 0, 0.25f, 1, 1, 0,  //
+                                         0, 3, 1, 0.5f, 0, 1, 0.5f, 0}));
+}
+
+TEST_F(ConvertAnnoset, Refusals) {
+  const auto bad = [&](const std::string& flags, const std::string& text) {
+    const ToolResult result = convert(flags);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_HAS(result.output, text);
+    EXPECT_FALSE(exists(folder_ / "db"));
+  };
+  bad("", "label_map_file: is needed for xml");
+  bad("--anno_type=classification", "must be detection");
+  bad("--label_type=json", "must be xml or txt");
+  write_text_file(folder_ / "map.prototxt",
+                  "item { name: 'cat' label: 1 } item { name: 'dot' label: 2 }");
+  bad("--label_map_file=map.prototxt",
+      "a.xml: class \"dog\" is not in the label map (did you mean dot?)");
+  write_text_file(folder_ / "img/a.txt", "3 0 1 8\n");
+  write_text_file(folder_ / "list.txt", "img/a.png img/a.txt\n");
+  bad("--label_type=txt", "a.txt:1: must be: label xmin ymin xmax ymax");
+  write_text_file(folder_ / "list.txt", "img/a.png\n");
+  bad("--label_type=txt", "list.txt:1: must be a picture and its file of boxes");
+}
+
+}  // namespace
+}  // namespace crema::testing

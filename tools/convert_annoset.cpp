@@ -1,0 +1,128 @@
+// convert_annoset: pictures and files of boxes, named by a list, into an LMDB for AnnotatedData.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/philox.h"
+#include "feed/annotation_file.h"
+#include "feed/datum.h"
+#include "feed/lmdb_writer.h"
+#include "io/image.h"
+#include "tool.h"
+
+DEFINE_string(anno_type, "detection", "What is annotated: detection (boxes)");
+DEFINE_string(label_type, "xml",
+              "Files of boxes: xml (Pascal VOC), txt (label xmin ymin xmax ymax)");
+DEFINE_string(label_map_file, "", "Names and labels of the classes, for xml");
+DEFINE_string(backend, "lmdb", "The kind of database: lmdb");
+DEFINE_bool(gray, false, "Store gray pictures");
+DEFINE_bool(shuffle, false, "Store the pictures in random order");
+DEFINE_uint64(seed, 1, "Of --shuffle: the same seed gives the same order");
+DEFINE_int32(resize_width, 0, "Width to resize to (with resize_height); 0: as it is");
+DEFINE_int32(resize_height, 0, "Height to resize to (with resize_width); 0: as it is");
+DEFINE_bool(check_size, false, "Stop when pictures differ in size");
+DEFINE_bool(encoded, false, "Store picture files instead of pixels");
+DEFINE_string(encode_type, "", "The format of stored files (png, jpg, ...); empty: png");
+
+namespace crema {
+namespace {
+
+constexpr const char* kUsage =
+    "Stores pictures with their boxes in a database for AnnotatedData.\n"
+    "    convert_annoset [FLAGS] ROOT/ LIST DB\n"
+    "Each line of LIST is a path of a picture and one of its boxes, both below ROOT/.";
+
+struct Pair {
+  std::string picture, boxes;
+};
+
+std::vector<Pair> read_pairs(const std::string& path) {
+  std::istringstream lines(read_file(path));
+  std::vector<Pair> pairs;
+  std::string line, rest;
+  for (int count = 1; std::getline(lines, line); ++count) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    std::istringstream in(line);
+    Pair pair;
+    require(static_cast<bool>(in >> pair.picture >> pair.boxes) && !(in >> rest), path, ":", count,
+            ": must be a picture and its file of boxes");
+    pairs.push_back(pair);
+  }
+  require(!pairs.empty(), path, ": names no pictures");
+  return pairs;
+}
+
+void check_flags() {
+  require(FLAGS_backend == "lmdb", "backend ", FLAGS_backend, ": this build writes lmdb only");
+  require(FLAGS_anno_type == "detection", "anno_type ", FLAGS_anno_type, ": must be detection");
+  require(FLAGS_label_type == "xml" || FLAGS_label_type == "txt", "label_type ", FLAGS_label_type,
+          ": must be xml or txt");
+  require(FLAGS_label_type != "xml" || !FLAGS_label_map_file.empty(),
+          "label_map_file: is needed for xml");
+  require((FLAGS_resize_height > 0) == (FLAGS_resize_width > 0) && FLAGS_resize_height >= 0,
+          "resize_height and resize_width must be given together, above 0");
+}
+
+/// A Datum of the picture, pixels as planes or an encoded file.
+std::string datum_of(const Picture& picture) {
+  const DatumFields fields{picture.channels, picture.height, picture.width, -1, FLAGS_encoded};
+  if (FLAGS_encoded) {
+    const std::string type = FLAGS_encode_type.empty() ? "png" : FLAGS_encode_type;
+    return write_datum(fields, encode(picture, "." + type));
+  }
+  const size_t places = static_cast<size_t>(picture.height) * static_cast<size_t>(picture.width);
+  const auto channels = static_cast<size_t>(picture.channels);
+  std::string planes(places * channels, '\0');
+  for (size_t i = 0; i < planes.size(); ++i) {
+    planes[i % channels * places + i / channels] = static_cast<char>(picture.pixels[i]);
+  }
+  return write_datum(fields, planes);
+}
+
+void convert(const std::vector<std::string>& arguments) {
+  check_flags();
+  const std::string& root = arguments[0];
+  std::vector<Pair> pairs = read_pairs(arguments[1]);
+  ClassLabels labels;
+  if (FLAGS_label_type == "xml") labels = read_label_map(FLAGS_label_map_file);
+  if (FLAGS_shuffle) {
+    RandomStream random(FLAGS_seed);
+    for (size_t i = pairs.size(); i > 1; --i) std::swap(pairs[i - 1], pairs[random.below(i)]);
+  }
+  require(!exists(arguments[2]), arguments[2],
+          ": is there already; remove it or name another database");
+  catch_signals();
+  LmdbWriter writer(arguments[2]);
+  ProgressLine line(pairs.size());
+  size_t boxes_count = 0;
+  Picture first;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    require(stop_signal == 0, "stopped by a signal");
+    const std::string boxes_path = root + pairs[i].boxes;
+    Picture picture =
+        read_picture(root + pairs[i].picture, FLAGS_gray ? ColorMode::gray : ColorMode::color);
+    const std::vector<LabeledBox> boxes =
+        FLAGS_label_type == "xml" ? read_voc_boxes(boxes_path, labels)
+                                  : read_text_boxes(boxes_path, picture.height, picture.width);
+    if (FLAGS_resize_height > 0) picture = resize(picture, FLAGS_resize_height, FLAGS_resize_width);
+    if (i == 0) first = picture;
+    require(!FLAGS_check_size || (picture.height == first.height && picture.width == first.width),
+            root, pairs[i].picture, ": is ", picture.height, " x ", picture.width,
+            ", but the first picture ", first.height, " x ", first.width);
+    writer.put(record_key(i, pairs[i].picture), write_annotated(datum_of(picture), boxes));
+    boxes_count += boxes.size();
+    line.show(i + 1);
+  }
+  writer.finish();
+  LOG(INFO) << "Stored " << pairs.size() << " pictures with " << boxes_count << " boxes in "
+            << arguments[2];
+}
+
+}  // namespace
+}  // namespace crema
+
+int main(int argc, char** argv) {
+  const auto counts = [] { return std::pair<size_t, size_t>(3, 3); };
+  return crema::run_tool(argc, argv, {"convert_annoset", crema::kUsage}, counts, crema::convert);
+}
