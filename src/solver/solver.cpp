@@ -199,17 +199,47 @@ void Solver::tell(int test_net, std::optional<double> loss, std::optional<float>
 
 bool Solver::run_test(TestNet& test, double* loss) {
   std::vector<std::vector<double>> sums;
+  test.detections.clear();
   for (int i = 0; i < test.iterations; ++i) {
     serve_requests();
     if (stop_) return false;
     *loss += test.net->forward() / test.iterations;
-    add_outputs(test.net->outputs(), outputs_of(*test.net), sums);
+    std::vector<std::vector<double>> values = outputs_of(*test.net);
+    if (param_.eval_type() == "detection") take_detections(test, values);
+    add_outputs(test.net->outputs(), values, sums);
   }
   for (std::vector<double>& output : sums) {
     for (double& sum : output) sum /= test.iterations;
   }
+  for (const auto& [k, detections] : test.detections) sums[k] = {score_of(test, k)};
   test.scores = std::move(sums);
   return true;
+}
+
+/// Takes DetectionEvaluate's rows, [1, 1, K, 5], out of the values: they have no mean.
+void Solver::take_detections(TestNet& test, std::vector<std::vector<double>>& values) const {
+  for (size_t k = 0; k < values.size(); ++k) {
+    const std::string& name = test.net->outputs()[k].name;
+    const Shape shape = test.net->blob_shape(name);
+    if (shape.axes() != 4 || shape[3] != DetectionScore::kRow) continue;
+    try {
+      test.detections[k].add(std::vector<float>(values[k].begin(), values[k].end()));
+    } catch (const Error& error) {
+      throw error.at(str("output \"", name, '"'));
+    }
+    values[k] = {0};
+  }
+}
+
+double Solver::score_of(const TestNet& test, size_t output) const {
+  const ApKind kind = ap_kind(param_.ap_version());
+  const DetectionScore& detections = test.detections.at(output);
+  if (param_.show_per_class_result()) {
+    for (const auto& [label, score] : detections.per_class(kind)) {
+      LOG(INFO) << "class" << label << ": " << static_cast<float>(score);
+    }
+  }
+  return detections.mean(kind);
 }
 
 void Solver::serve_requests() {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "io/prototxt.h"
 #include "io/solver_state.h"
 #include "net/net.h"
+#include "solver/detection_score.h"
 #include "solver/learning_rate.h"
 #include "solver/signals.h"
 #include "solver/solver_nets.h"
@@ -97,7 +99,8 @@ class Solver {
     std::unique_ptr<Net> net;
     int iterations;
     std::vector<std::vector<double>> scores;
-    std::optional<Position> began;  // while tests run, and after they were broken off
+    std::map<size_t, DetectionScore> detections;  // by output: those of DetectionEvaluate
+    std::optional<Position> began;                // while tests run, and after they were broken off
     Position now() const { return {net->forward_count(), net->cursors()}; }
   };
 
@@ -125,6 +128,8 @@ class Solver {
   void check_best() const;
   size_t best_output() const;
   void judge_test();
+  void take_detections(TestNet& test, std::vector<std::vector<double>>& values) const;
+  double score_of(const TestNet& test, size_t output) const;
   [[noreturn]] void stop_at_loss(float loss);
 
   SolverParameter param_;

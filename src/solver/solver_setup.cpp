@@ -76,6 +76,13 @@ void Solver::check_fields() const {
   check(param_.display() >= 0, str("display must not be negative: ", param_.display()));
   check(param_.snapshot() >= 0, str("snapshot must not be negative: ", param_.snapshot()));
   check(param_.max_iter() >= 0, str("max_iter must not be negative: ", param_.max_iter()));
+  check(param_.eval_type() == "classification" || param_.eval_type() == "detection",
+        str("eval_type: \"", param_.eval_type(), "\" must be classification or detection"));
+  try {
+    ap_kind(param_.ap_version());
+  } catch (const Error& error) {
+    errors.add(error.at(options_.file));
+  }
   errors.throw_if_any();
 }
 
@@ -120,6 +127,7 @@ void Solver::build_nets() {
                                                    options_.ops, net_.get()),
                       .iterations = source.test_iter,
                       .scores = {},
+                      .detections = {},
                       .began = {}});
   }
 }
