@@ -84,6 +84,13 @@ ConvParams::Unit ConvParams::choose_unit() const {
   return has_whole_rows && by_row < by_window ? Unit::row : Unit::window;
 }
 
+bool ConvParams::aligned_rows_cost_nothing() const {
+  const int64_t width = isa_.gemm_cols, row = args_.kernel[1] * in_per_group_;
+  const auto strips = [&](int64_t columns) { return (columns + width - 1) / width; };
+  return args_.dilation[1] == 1 && args_.groups == 1 &&
+         args_.kernel[0] * strips(row) <= strips(args_.kernel[0] * row);
+}
+
 void ConvParams::add_column(int32_t offset) {
   const auto width = static_cast<int32_t>(isa_.gemm_cols);
   if (column_ % width == 0) segment_begin_.push_back(static_cast<int32_t>(segments_.size()));
@@ -101,7 +108,10 @@ void ConvParams::lay_out_columns(Unit unit) {
   const int64_t margin = args_.has_band ? 2 * args_.pad[1] : 0;
   const int64_t line = (args_.width + margin) * args_.channels;
   int32_t row_begin = 0;
+  const auto width = static_cast<int32_t>(isa_.gemm_cols);
+  const bool is_aligned = aligned_rows_cost_nothing();
   for (int32_t h = 0; h < args_.kernel[0]; ++h) {
+    if (is_aligned) column_ = (column_ + width - 1) / width * width;
     for (int32_t w = 0; w < args_.kernel[1]; ++w) {
       const int64_t tap = h * args_.dilation[0] * line + w * args_.dilation[1] * args_.channels;
       const int32_t begin = column_;

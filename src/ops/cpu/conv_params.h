@@ -22,6 +22,8 @@ class ConvParams {
   /// Columns whose taps need the same pixels: all, those of a row of the window, or of one tap.
   enum class Unit { window, row, tap };
   Unit choose_unit() const;
+  /// Whether each row of the window can begin a strip, which then lies in one piece.
+  bool aligned_rows_cost_nothing() const;
   void lay_out_columns(Unit unit);
   void add_column(int32_t offset);
   void end_group(int32_t begin, int32_t h, int32_t w);

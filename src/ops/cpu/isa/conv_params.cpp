@@ -110,24 +110,60 @@ void select_pixels(const ConvParamsArgs& a, const Chunk& chunk, const ConvColumn
 
 /// Packs one strip of the windows' columns. Segments are stored in whole vectors from left to
 /// right: what is too much is overwritten by the next segment, row or strip.
-void pack_strip(const Pixels& pixels, const ConvSegment* begin, const ConvSegment* end,
-                int64_t shift, float* to) {
+template <int kSegments>
+void pack_segments(const Pixels& pixels, const ConvSegment* segments, int64_t shift, float* to) {
   static constexpr float kOnes[kCols] = {1};
-  if (end - begin == 1 && begin->offset >= 0) {
-    const int64_t offset = shift + begin->offset;
-    for (int64_t k = 0; k < pixels.depth; ++k) {
-      const float* from = pixels.base[k] + (pixels.window[k] + offset);
-      store(to + k * kCols, load(from));
-      store(to + k * kCols + kWidth, load(from + kWidth));
-    }
-    return;
+  int64_t column[kSegments], offset[kSegments];
+  bool is_long[kSegments], is_constant[kSegments];
+  for (int s = 0; s < kSegments; ++s) {
+    column[s] = segments[s].column;
+    offset[s] = segments[s].offset;
+    is_long[s] = segments[s].count > kWidth;
+    is_constant[s] = segments[s].offset < 0;
   }
   for (int64_t k = 0; k < pixels.depth; ++k, to += kCols) {
     const float* window = pixels.base[k] + (pixels.window[k] + shift);
-    for (const ConvSegment* s = begin; s != end; ++s) {
-      const float* from = s->offset >= 0 ? window + s->offset : kOnes;
-      store(to + s->column, load(from));
-      if (s->count > kWidth) store(to + s->column + kWidth, load(from + kWidth));
+#pragma GCC unroll 4
+    for (int s = 0; s < kSegments; ++s) {
+      const float* from = is_constant[s] ? kOnes : window + offset[s];
+      store(to + column[s], load(from));
+      if (is_long[s]) store(to + column[s] + kWidth, load(from + kWidth));
+    }
+  }
+}
+
+/// A strip whose columns lie in one piece; where it has fewer, what follows them fills it.
+void pack_piece(const Pixels& pixels, int64_t offset, float* to) {
+  for (int64_t k = 0; k < pixels.depth; ++k, to += kCols) {
+    const float* from = pixels.base[k] + (pixels.window[k] + offset);
+    store(to, load(from));
+    store(to + kWidth, load(from + kWidth));
+  }
+}
+
+void pack_strip(const Pixels& pixels, const ConvSegment* begin, const ConvSegment* end,
+                int64_t shift, float* to) {
+  switch (end - begin) {
+    case 1:
+      if (begin->offset >= 0) return pack_piece(pixels, shift + begin->offset, to);
+      return pack_segments<1>(pixels, begin, shift, to);
+    case 2:
+      return pack_segments<2>(pixels, begin, shift, to);
+    case 3:
+      return pack_segments<3>(pixels, begin, shift, to);
+    case 4:
+      return pack_segments<4>(pixels, begin, shift, to);
+    default:
+      break;
+  }
+  // Many short segments: column by column.
+  for (; begin != end; ++begin) {
+    for (int64_t i = 0; i < begin->count; ++i) {
+      float* column = to + begin->column + i;
+      for (int64_t k = 0; k < pixels.depth; ++k) {
+        const float* window = pixels.base[k] + (pixels.window[k] + shift);
+        column[k * kCols] = begin->offset >= 0 ? window[begin->offset + i] : (i == 0 ? 1.0f : 0.0f);
+      }
     }
   }
 }
@@ -141,17 +177,19 @@ void pack_windows(const ConvParamsArgs& a, const Pixels& pixels, int64_t shift, 
   }
 }
 
-/// Packs dy's channels [begin, begin + count) into strips of kRows.
+/// Packs dy's channels [begin, begin + count) into strips of kRows, some strips at a time.
 void pack_gradients(const Pixels& pixels, int64_t begin, int64_t count, float* to) {
-  for (int64_t r = 0; r < count; r += kRows, to += kRows * pixels.depth) {
-    if (r + kRows <= count) {
-      for (int64_t k = 0; k < pixels.depth; ++k) {
-        __builtin_memcpy(to + k * kRows, pixels.dy[k] + begin + r, kRows * sizeof(float));
+  constexpr int64_t kTogether = 8 * kRows;
+  const int64_t depth = pixels.depth;
+  for (int64_t r0 = 0; r0 < count; r0 += kTogether) {
+    const int64_t some = lesser(kTogether, count - r0), whole = some / kRows * kRows;
+    for (int64_t k = 0; k < depth; ++k) {
+      const float* from = pixels.dy[k] + begin + r0;
+      float* target = to + r0 * depth + k * kRows;
+      for (int64_t r = 0; r < whole; r += kRows) {
+        __builtin_memcpy(target + r * depth, from + r, kRows * sizeof(float));
       }
-      continue;
-    }
-    for (int64_t k = 0; k < pixels.depth; ++k) {
-      for (int64_t i = r; i < count; ++i) to[k * kRows + i - r] = pixels.dy[k][begin + i];
+      for (int64_t r = whole; r < some; ++r) target[whole * depth + r - whole] = from[r];
     }
   }
 }
