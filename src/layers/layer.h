@@ -66,8 +66,8 @@ struct LayerTraits {
   bool repeatable = true;       // forward_again gives the same tops and changes nothing else
   bool host_only = false;       // runs on the host: the plan downloads and uploads around it
   bool changes_params = false;  // forward writes its own parameters (statistics)
-  /// forward or backward uploads or downloads, or makes other calls from time to time: they cannot
-  /// be recorded. Those of host_only layers cannot either.
+  /// forward uploads or downloads, or makes other calls from time to time: it cannot be recorded.
+  /// host_only layers cannot either.
   bool calls_host = false;
   /// Where the pieces lie inside the whole, forward and backward need not copy them: both compare
   /// addresses.

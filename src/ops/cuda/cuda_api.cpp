@@ -48,6 +48,12 @@ void check(cudaError_t status, const char* what) {
   fail("CUDA: ", what, " failed: ", cudaGetErrorName(status), ": ", cudaGetErrorString(status));
 }
 
+size_t device_bytes() {
+  size_t free_bytes = 0, total = 0;
+  check(cudaMemGetInfo(&free_bytes, &total), "cudaMemGetInfo");
+  return total;
+}
+
 std::string version_text(int version) { return str(version / 1000, '.', version % 1000 / 10); }
 
 int device_count() {

@@ -50,6 +50,7 @@ class CudaOps : public Ops {
   void download(CTensor src, void* host) override;
   Buffer allocate(size_t bytes, Memory kind) override;
   bool shares_host_memory() const override { return false; }
+  size_t capacity() const override { return device_bytes(); }
   void synchronize() override { stream_.synchronize(); }
   Fault* fault() override;
   std::optional<Fault> take_fault() override;
