@@ -187,7 +187,7 @@ TEST(Precision, NamesWhatTheProcessorLacks) {
                : "--precision=bf16: this processor has neither AVX512-BF16 nor AMX";
   EXPECT_EQ(lines_with(ended.err, reason).size(), 1U) << ended.err;
   EXPECT_TRUE(contains(run_crema(folder, {"time", "--model=net.prototxt", "--precision=f8"}).err,
-                       "--precision is f32 or bf16 or f16, not \"f8\""));
+                       "--precision is f32 or tf32 or bf16 or f16, not \"f8\""));
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ TEST(Train, AnswersMistakesWithOneLine) {
       {"cpu and gpu", train(solver, {"--gpu=0"}), "--cpu and --gpu exclude each other"},
       {"precision", train(solver, {"--precision=f16"}),
        "--precision=f16: only f32 is there on a CPU"},
+      {"tf32", train(solver, {"--precision=tf32"}), "--precision=tf32 needs a GPU"},
       {"layout", train(solver, {"--layout=nhcw"}), "did you mean nchw?"},
       {"fuse", train(solver, {"--fuse=yes"}), "--fuse is on or off, not \"yes\""},
       {"effect", train(solver, {"--sigint_effect=halt"}), "no signal effect \"halt\""},

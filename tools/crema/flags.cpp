@@ -30,7 +30,9 @@ DEFINE_string(stage, "", "Stages of the net's state, with commas between them");
 DEFINE_string(fuse, "on",
               "on or off: join neighbouring layers into one step where the results are the same");
 DEFINE_string(layout, "auto", "auto or nchw: the order of blobs in memory");
-DEFINE_string(precision, "f32", "The number type of blobs: f32");
+DEFINE_string(precision, "f32",
+              "The number type of blobs: f32; tf32: products of f32 on a GPU's tensor cores, "
+              "rounded to 10 bits of mantissa");
 DEFINE_string(memory_limit, "",
               "train, time: what the net may take, as 2G or 512M; activations are dropped and "
               "computed again in backward where that helps to fit");
@@ -76,6 +78,7 @@ void require_precision(const Device& device) {
 }
 
 Device use_cpu() {
+  require(FLAGS_precision != "tf32", "--precision=tf32 needs a GPU: the CPU computes in f32");
   LOG(INFO) << "Use CPU.";
   const Device device{.gpu = false, .index = 0};
   require_precision(device);
@@ -83,7 +86,7 @@ Device use_cpu() {
 }
 
 Device use_gpu(int index) {
-  const Device device{.gpu = true, .index = index};
+  const Device device{.gpu = true, .index = index, .tf32 = FLAGS_precision == "tf32"};
   const std::string name = make_ops(device)->describe();
   LOG(INFO) << "Using GPUs " << index;
   LOG(INFO) << "GPU " << index << ": " << name;
@@ -145,7 +148,7 @@ NetParameter read_model(std::optional<Phase> phase) {
 NetOptions net_options() {
   require_choice(FLAGS_fuse, "fuse", {"on", "off"});
   require_choice(FLAGS_layout, "layout", {"auto", "nchw"});
-  require_choice(FLAGS_precision, "precision", {"f32", "bf16", "f16"});
+  require_choice(FLAGS_precision, "precision", {"f32", "tf32", "bf16", "f16"});
   NetOptions options;
   options.fuse = FLAGS_fuse == "on";
   options.force_nchw = FLAGS_layout == "nchw";
