@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "base/queue.h"
 #include "base/shape.h"
+#include "base/test_folder.h"
 
 namespace crema {
 namespace {
@@ -85,14 +86,16 @@ TEST(Philox, GaussianMoments) {
 }
 
 TEST(File, FailedWriteKeepsTheOldContent) {
-  const std::string path = testing::TempDir() + "crema_file_test";
+  const TestFolder folder;
+  const std::string path = folder / "file_test";
   write_file(path, "old");
   EXPECT_THROW(write_atomically(path, [](const std::string&) { fail("disk is full"); }), Error);
   EXPECT_EQ(read_file(path), "old");
 }
 
 TEST(File, ARenameThatFailsGivesItsOwnReason) {
-  const std::string folder = testing::TempDir() + "crema_rename_target";
+  const TestFolder parent;
+  const std::string folder = parent / "folder";
   ::mkdir(folder.c_str(), 0755);
   errno = ENOENT;
   try {
@@ -104,15 +107,14 @@ TEST(File, ARenameThatFailsGivesItsOwnReason) {
 }
 
 TEST(File, NothingIsRenamedOntoAPipeOrADevice) {
-  const std::string pipe = testing::TempDir() + "crema_pipe";
-  ::unlink(pipe.c_str());
+  const TestFolder folder;
+  const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(write_file(pipe, "content"), Error);
   EXPECT_THROW(require_writable(pipe), Error);
   struct stat info {};
   EXPECT_EQ(::stat(pipe.c_str(), &info), 0);
   EXPECT_TRUE(S_ISFIFO(info.st_mode));
-  ::unlink(pipe.c_str());
 }
 
 TEST(File, MissingFolderIsNamed) {

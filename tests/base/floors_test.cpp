@@ -6,6 +6,7 @@
 
 #include "base/floor_checker.h"
 #include "base/str.h"
+#include "base/test_folder.h"
 
 namespace crema {
 namespace {
@@ -20,13 +21,6 @@ TEST(Floors, TheTreeKeepsThem) {
 /// A tree of its own for each test.
 class PlantedTree : public testing::Test {
  protected:
-  PlantedTree()
-      : root_(fs::path(testing::TempDir()) /
-              str("floors_", testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::remove_all(root_);
-  }
-  ~PlantedTree() override { fs::remove_all(root_); }
-
   void plant(const std::string& path, const std::string& text) {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
@@ -47,7 +41,8 @@ class PlantedTree : public testing::Test {
     EXPECT_EQ(found[0].rfind(path + ":2: ", 0), 0u) << found[0];
   }
 
-  fs::path root_;
+  TestFolder folder_;
+  fs::path root_ = fs::path(folder_.path()) / "tree";
 };
 
 TEST_F(PlantedTree, AFloorAboveIsFound) {

@@ -12,6 +12,7 @@
 #include "base/queue.h"
 #include "base/registry.h"
 #include "base/shape.h"
+#include "base/test_folder.h"
 
 namespace crema {
 namespace {
@@ -92,10 +93,8 @@ TEST(Registry, FindsByNameInOrder) {
 }
 
 TEST(FileWriting, LeavesNothingBeside) {
-  const std::filesystem::path folder = testing::TempDir() + "crema_file_folder";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
-  const std::string path = (folder / "content").string();
+  const TestFolder folder;
+  const std::string path = folder / "content";
   write_file(path, std::string("a\0b", 3));
   EXPECT_EQ(read_file(path), std::string("a\0b", 3));
   EXPECT_THROW(write_atomically(path,
@@ -104,15 +103,15 @@ TEST(FileWriting, LeavesNothingBeside) {
                                   fail("disk is full");
                                 }),
                Error);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  EXPECT_EQ(folder.files(), std::vector<std::string>{"content"});
   EXPECT_EQ(read_file(path), std::string("a\0b", 3));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(FileWriting, PlacesAreChecked) {
   EXPECT_THROW(write_file("/nonexistent/x", "y"), Error);
-  EXPECT_NO_THROW(require_writable(testing::TempDir() + "crema_new_file"));
-  EXPECT_FALSE(exists(testing::TempDir() + "crema_new_file")) << "asking must not make it";
+  const TestFolder folder;
+  EXPECT_NO_THROW(require_writable(folder / "new"));
+  EXPECT_FALSE(folder.has("new")) << "asking must not make it";
   EXPECT_TRUE(is_directory(testing::TempDir()));
   EXPECT_FALSE(is_directory("/nonexistent"));
   EXPECT_TRUE(exists(testing::TempDir()));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 
 namespace crema {
 namespace {
@@ -57,7 +58,8 @@ TEST(Trace, GivesEachThreadItsRow) {
 }
 
 TEST(Trace, WritesTheThirdIterationOrTheLast) {
-  const std::string path = testing::TempDir() + "crema_trace.json";
+  const TestFolder folder;
+  const std::string path = folder / "trace.json";
   for (const auto& [iterations, recorded] : {std::pair{5, 2}, std::pair{2, 1}, std::pair{1, 0}}) {
     const IterationTrace trace(path, iterations);
     for (int i = 0; i < iterations; ++i) {

@@ -56,7 +56,7 @@ std::unique_ptr<Feed> open(const LayerParameter& layer, uint64_t seed = 1) {
 using Values = std::vector<float>;
 
 TEST(AnnotatedFeed, GivesPicturesAndTheirBoxes) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db",
                  {{"a", annotated(0, {{3, {0, 0, 0.5f, 1}}, {1, {0.25f, 0, 1, 0.5f}, true}})},
                   {"b", annotated(10, {})},
@@ -74,7 +74,7 @@ TEST(AnnotatedFeed, GivesPicturesAndTheirBoxes) {
 }
 
 TEST(AnnotatedFeed, MirrorsPicturesWithTheirBoxes) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"a", annotated(0, {{1, {0, 0, 0.25f, 1}}})}});
   const auto feed = open(annotated_layer(folder / "db", 32, "transform_param { mirror: true }"));
   const auto tops = next_batch(*feed);
@@ -101,7 +101,7 @@ const char* const kAugmented =
     "50 } }";
 
 TEST(AnnotatedFeed, AugmentsAsAFunctionOfSeedAndRecord) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"a", annotated(0, {{1, {0.25f, 0.25f, 0.75f, 0.75f}}})},
                                  {"b", annotated(50, {{2, {0, 0, 0.5f, 0.5f}}})}});
   const LayerParameter layer = annotated_layer(folder / "db", 8, kAugmented);
@@ -126,7 +126,7 @@ TEST(AnnotatedFeed, AugmentsAsAFunctionOfSeedAndRecord) {
 }
 
 TEST(AnnotatedFeed, NamesWhatIsWrong) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "datums", 2);
   write_database(folder / "db", {{"a", annotated(0, {})}});
   EXPECT_HAS(error_of([&] { open(annotated_layer(folder / "datums", 1)); }), "record");

@@ -35,7 +35,7 @@ void walk(const std::string& path) {
 }
 
 TEST(Damage, Databases) {
-  const TempFolder folder;
+  const TestFolder folder;
   std::vector<TestRecord> records;
   for (int i = 0; i < 400; ++i) {  // some in pages of their own, the rest in leaves of two levels
     records.push_back({record_key(i, "some/picture.png"), std::string(i % 40 ? 30 : 9000, 'x')});
@@ -51,7 +51,7 @@ TEST(Damage, Databases) {
 
 /// The numbers of a page's header and of its first nodes, each set to extremes.
 TEST(Damage, EveryNumberOfADatabasesPages) {
-  const TempFolder folder;
+  const TestFolder folder;
   std::vector<TestRecord> records;
   for (int i = 0; i < 200; ++i) records.push_back({record_key(i), std::string(i ? 40 : 9000, 'x')});
   write_database(folder / "db", records);
@@ -117,7 +117,7 @@ TEST(Damage, Pictures) {
 }
 
 TEST(Damage, ListsAndIdxFiles) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::string path = folder / "file";
   const auto written = [&](const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
@@ -137,14 +137,14 @@ TEST(Damage, ListsAndIdxFiles) {
 }
 
 TEST(Damage, BinaryFilesAreNoLists) {
-  const TempFolder folder;
+  const TestFolder folder;
   std::ofstream(folder / "list", std::ios::binary) << std::string("\x89PNG\0 1", 7);
   EXPECT_HAS(error_of([&] { read_list(folder / "list"); }),
              (folder / "list") + ": is binary data, a list");
 }
 
 TEST(Damage, AGzipFilesReasonNamesItOnce) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::string path = folder / "images.gz";
   std::ofstream(path, std::ios::binary)
       << std::string("\x1f\x8b\x08\0\0\0\0\0\0\3", 10) << std::string(40, '\xff');
@@ -154,7 +154,7 @@ TEST(Damage, AGzipFilesReasonNamesItOnce) {
 }
 
 TEST(Damage, SizesBeyondReason) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 3);
   EXPECT_HAS(error_of([&] {
                make_feed(data_layer(folder / "db", 2, "prefetch: 4294967295"), FeedContext{});

@@ -18,7 +18,7 @@ std::unique_ptr<Feed> open(const LayerParameter& layer, Phase phase = TEST, uint
 std::vector<float> labels(Feed& feed) { return next_batch(feed)[1]; }
 
 TEST(DataFeed, GivesBatchesInKeyOrderAndGoesOnBehindTheEnd) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 10);
   const auto feed = open(data_layer(folder / "db", 4));
   EXPECT_EQ(feed->shapes(), (Shapes{{4, 1, 1, 1}, {4}}));
@@ -35,7 +35,7 @@ TEST(DataFeed, GivesBatchesInKeyOrderAndGoesOnBehindTheEnd) {
 }
 
 TEST(DataFeed, ABatchMayHoldTheDatabaseSeveralTimes) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 3);
   const auto feed = open(data_layer(folder / "db", 8));
   EXPECT_EQ(labels(*feed), (std::vector<float>{0, 1, 2, 0, 1, 2, 0, 1}));
@@ -43,7 +43,7 @@ TEST(DataFeed, ABatchMayHoldTheDatabaseSeveralTimes) {
 }
 
 TEST(DataFeed, WorksWithoutALabelTopAndWithoutLabels) {
-  const TempFolder folder;
+  const TestFolder folder;
   Datum datum;
   datum.set_channels(1);
   datum.set_height(1);
@@ -59,7 +59,7 @@ TEST(DataFeed, WorksWithoutALabelTopAndWithoutLabels) {
 }
 
 TEST(DataFeed, LeavesOutATopThatIsNotWanted) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 3);
   const auto feed = open(data_layer(folder / "db", 2));
   std::vector<float> label(2);
@@ -69,7 +69,7 @@ TEST(DataFeed, LeavesOutATopThatIsNotWanted) {
 }
 
 TEST(DataFeed, ReadsFloats) {
-  const TempFolder folder;
+  const TestFolder folder;
   Datum datum;
   datum.set_channels(2);
   datum.set_height(1);
@@ -82,7 +82,7 @@ TEST(DataFeed, ReadsFloats) {
 
 // Size fields of an encoded record are often 0, or wrong: only the picture counts.
 TEST(DataFeed, TakesTheSizeOfAnEncodedRecordFromItsPicture) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::string png = encode(ramp_picture(5, 4, 3), ".png");
   write_database(folder / "db", {{"a", write_datum({0, 0, 0, 1, true}, png)},
                                  {"b", write_datum({1, 99, 7, 2, true}, png)}});
@@ -96,7 +96,7 @@ TEST(DataFeed, TakesTheSizeOfAnEncodedRecordFromItsPicture) {
 }
 
 TEST(DataFeed, ForcesColourAndGray) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db",
                  {{"a", write_datum({0, 0, 0, 0, true}, encode(ramp_picture(4, 4, 1), ".png"))}});
   EXPECT_EQ(open(data_layer(folder / "db", 1))->shapes()[0], (Shape{1, 1, 4, 4}));
@@ -109,7 +109,7 @@ TEST(DataFeed, ForcesColourAndGray) {
 }
 
 TEST(DataFeed, TakesOldTransformFieldsWhereNewOnesAreMissing) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"a", ramp_datum(1, 3, 3, 0)}});
   const auto values = [&](const std::string& old, const std::string& transform) {
     return next_batch(*open(data_layer(folder / "db", 1, old, transform)))[0];
@@ -144,7 +144,7 @@ TEST(DataFeed, StopsAtABadRecordWithItsKey) {
   };
   for (const BadRecord& row : rows) {
     SCOPED_TRACE(row.name);
-    const TempFolder folder;
+    const TestFolder folder;
     std::vector<TestRecord> records;
     for (int i = 0; i < 9; ++i) records.push_back({record_key(i, "x.png"), good});
     records.push_back({record_key(9, "bad.png"), row.value});
@@ -159,7 +159,7 @@ TEST(DataFeed, StopsAtABadRecordWithItsKey) {
 }
 
 TEST(DataFeed, RefusesABadFirstRecordAtSetUp) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"k", "some text"}});
   EXPECT_HAS(error_of([&] { open(data_layer(folder / "db", 1)); }), "record \"k\"");
   EXPECT_HAS(error_of([&] { open(data_layer(folder / "db", 0)); }), "batch_size must be positive");
@@ -180,7 +180,7 @@ std::vector<std::vector<float>> run(const LayerParameter& layer, int threads, ui
 }
 
 TEST(DataFeed, GivesTheSameBytesForAnyNumberOfThreads) {
-  const TempFolder folder;
+  const TestFolder folder;
   std::vector<TestRecord> records;
   for (int i = 0; i < 37; ++i) records.push_back({record_key(i), ramp_datum(3, 12, 11, i, 5 * i)});
   write_database(folder / "db", records);
@@ -193,7 +193,7 @@ TEST(DataFeed, GivesTheSameBytesForAnyNumberOfThreads) {
 }
 
 TEST(DataFeed, GoesOnExactlyAfterASeek) {
-  const TempFolder folder;
+  const TestFolder folder;
   std::vector<TestRecord> records;
   for (int i = 0; i < 23; ++i) records.push_back({record_key(i), ramp_datum(1, 6, 6, i, i)});
   write_database(folder / "db", records);
@@ -213,7 +213,7 @@ TEST(DataFeed, GoesOnExactlyAfterASeek) {
 }
 
 TEST(DataFeed, ShufflesEachEpochWithEveryRecordOnce) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 30);
   const auto feed = open(data_layer(folder / "db", 30, "shuffle: true"), TRAIN);
   std::vector<std::vector<float>> epochs{labels(*feed), labels(*feed)};
@@ -227,14 +227,14 @@ TEST(DataFeed, ShufflesEachEpochWithEveryRecordOnce) {
 }
 
 TEST(DataFeed, SharesRecordsOutAmongRanks) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 5);
   EXPECT_EQ(labels(*open(data_layer(folder / "db", 4), TRAIN, 1, 1, 2)),
             (std::vector<float>{1, 3, 0, 2}));
 }
 
 TEST(DataFeed, EndsAtOnceWhateverItsThreadsDo) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 5);
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 20; ++i) {
@@ -245,7 +245,7 @@ TEST(DataFeed, EndsAtOnceWhateverItsThreadsDo) {
 }
 
 TEST(DataFeed, LogsWhenItStartsAgain) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 4);
   ::testing::internal::CaptureStderr();
   {

@@ -1,4 +1,4 @@
-// Helpers of the feed tests: a folder that vanishes, small databases, layers from text, expected
+// Helpers of the feed tests: small databases, layers from text, expected
 // errors.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/test_folder.h"
 #include "feed/datum.h"
 #include "feed/feed.h"
 #include "feed/lmdb_writer.h"
@@ -18,21 +19,6 @@
 #include "io/prototxt.h"
 
 namespace crema::testing {
-
-/// A new empty folder below the system's folder for temporary files, removed in the end.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = ::testing::TempDir() + "crema_feed_XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 inline void write_text_file(const std::string& path, const std::string& content) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());

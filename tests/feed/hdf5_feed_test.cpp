@@ -21,7 +21,7 @@ void write_rows(const std::string& path, int first, int rows) {
   file.close();
 }
 
-LayerParameter hdf5_layer(const TempFolder& folder, const std::string& more) {
+LayerParameter hdf5_layer(const TestFolder& folder, const std::string& more) {
   return layer_of(
       str("name: 'data' type: 'HDF5Data' top: 'data' top: 'label' hdf5_data_param { source: '",
           folder / "list.txt", "' ", more, " }"));
@@ -33,14 +33,14 @@ std::unique_ptr<Feed> open(const LayerParameter& layer, uint64_t seed = 1, int r
 }
 
 /// Files of 3 and 4 rows with values 0 to 6.
-void write_two_files(const TempFolder& folder) {
+void write_two_files(const TestFolder& folder) {
   write_rows(folder / "a.h5", 0, 3);
   write_rows(folder / "b.h5", 3, 4);
   write_text_file(folder / "list.txt", (folder / "a.h5") + "\n" + (folder / "b.h5") + "\n");
 }
 
 TEST(Hdf5Feed, ReadsRowAfterRowFileAfterFile) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_two_files(folder);
   const auto feed = open(hdf5_layer(folder, "batch_size: 5"));
   EXPECT_EQ(feed->shapes(), (Shapes{{5, 2}, {5}}));
@@ -55,14 +55,14 @@ TEST(Hdf5Feed, ReadsRowAfterRowFileAfterFile) {
 }
 
 TEST(Hdf5Feed, SharesRowsOutAmongRanks) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_two_files(folder);
   EXPECT_EQ(next_batch(*open(hdf5_layer(folder, "batch_size: 4"), 1, 1, 2))[1],
             (std::vector<float>{1, 3, 5, 0}));
 }
 
 TEST(Hdf5Feed, ShufflesByTheSeed) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_rows(folder / "a.h5", 0, 30);
   write_rows(folder / "b.h5", 30, 30);
   write_text_file(folder / "list.txt", (folder / "a.h5") + " " + (folder / "b.h5"));
@@ -120,7 +120,7 @@ TEST(Hdf5Feed, NamesWhatDoesNotFit) {
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
-    const TempFolder folder;
+    const TestFolder folder;
     write_rows(folder / "good.h5", 0, 3);
     Hdf5File file = Hdf5File::create(folder / "bad.h5");
     row.write(file);
@@ -133,7 +133,7 @@ TEST(Hdf5Feed, NamesWhatDoesNotFit) {
 }
 
 TEST(Hdf5Feed, RefusesBadSources) {
-  const TempFolder folder;
+  const TestFolder folder;
   const LayerParameter layer = hdf5_layer(folder, "batch_size: 1");
   EXPECT_HAS(error_of([&] { open(layer); }), folder / "list.txt");
   write_text_file(folder / "list.txt", " \n");
@@ -151,7 +151,7 @@ TEST(Hdf5Feed, RefusesBadSources) {
 
 // More values than one blob may hold, never written, so the file stays tiny: it is read in blocks.
 TEST(Hdf5Feed, ReadsADataSetBeyondTwoToThe31) {
-  const TempFolder folder;
+  const TestFolder folder;
   const hsize_t dims[] = {(hsize_t{1} << 31) + 8, 1}, chunk[] = {1 << 16, 1};
   const hid_t file =
       H5Fcreate((folder / "huge.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

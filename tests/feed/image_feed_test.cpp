@@ -5,7 +5,7 @@
 namespace crema::testing {
 namespace {
 
-LayerParameter image_layer(const TempFolder& folder, const std::string& more,
+LayerParameter image_layer(const TestFolder& folder, const std::string& more,
                            const std::string& transform = "") {
   return layer_of(
       str("name: 'data' type: 'ImageData' top: 'data' top: 'label' image_data_param { source: '",
@@ -18,7 +18,7 @@ std::unique_ptr<Feed> open(const LayerParameter& layer, Phase phase = TEST, uint
 }
 
 /// count gray pictures of 2x3 whose first pixel is 10 * i, labels i, in the list.
-void write_pictures(const TempFolder& folder, int count) {
+void write_pictures(const TestFolder& folder, int count) {
   std::string list;
   for (int i = 0; i < count; ++i) {
     write_text_file(folder / str("p ", i, ".png"), encode(ramp_picture(2, 3, 1, 10 * i), ".png"));
@@ -28,7 +28,7 @@ void write_pictures(const TempFolder& folder, int count) {
 }
 
 TEST(ImageFeed, ReadsTheListInOrderWithBlanksInNames) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_pictures(folder, 3);
   const auto feed = open(image_layer(folder, "batch_size: 2 is_color: false"));
   EXPECT_EQ(feed->shapes(), (Shapes{{2, 1, 2, 3}, {2}}));
@@ -40,7 +40,7 @@ TEST(ImageFeed, ReadsTheListInOrderWithBlanksInNames) {
 }
 
 TEST(ImageFeed, WrapsAsOftenAsNeededAndShufflesEachEpoch) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_pictures(folder, 5);
   const auto feed = open(image_layer(folder, "batch_size: 64 shuffle: true"));
   for (int i = 0; i < 3; ++i) {
@@ -52,7 +52,7 @@ TEST(ImageFeed, WrapsAsOftenAsNeededAndShufflesEachEpoch) {
 }
 
 TEST(ImageFeed, SkipsAtRandomWhereAsked) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_pictures(folder, 5);
   std::vector<int> seen(5);
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -66,7 +66,7 @@ TEST(ImageFeed, SkipsAtRandomWhereAsked) {
 }
 
 TEST(ImageFeed, ResizesBeforeTheMeanAndCrop) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_pictures(folder, 1);
   const Picture resized = resize(ramp_picture(2, 3, 1), 6, 6);
   write_mean(folder / "mean",
@@ -80,7 +80,7 @@ TEST(ImageFeed, ResizesBeforeTheMeanAndCrop) {
 }
 
 TEST(ImageFeed, NamesTheFileThatCannotBeUsed) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_pictures(folder, 3);
   write_text_file(folder / "large.png", encode(ramp_picture(4, 4, 1), ".png"));
   write_text_file(folder / "text.png", "text");
@@ -94,7 +94,7 @@ TEST(ImageFeed, NamesTheFileThatCannotBeUsed) {
 }
 
 TEST(ImageFeed, RefusesBadFieldsAtSetUp) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_pictures(folder, 3);
   struct Row {
     const char* more;

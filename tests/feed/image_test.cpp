@@ -66,7 +66,7 @@ TEST(Image, ResizesBilinearlyBetweenPixelCentres) {
 }
 
 TEST(Image, RefusesWhatIsNoPicture) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::string png = encode(ramp_picture(20, 20, 3), ".png");
   const std::string rows[] = {"", "text", "\xFF\xD8", png.substr(0, png.size() / 2),
                               png.substr(0, 10)};
@@ -97,7 +97,7 @@ TEST(Image, TellsACutJpeg) {
 
 // A file that ends early is taken as far as it goes; a database record like that is refused.
 TEST(Image, ACutJpegFileGivesItsUpperPart) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::string jpg = encode(ramp_picture(64, 64, 3), ".jpg");
   const std::string cut = jpg.substr(0, jpg.size() * 7 / 10);
   write_text_file(folder / "a.jpg", cut);

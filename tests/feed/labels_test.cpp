@@ -9,7 +9,7 @@ namespace {
 using Floats = std::vector<float>;
 
 std::vector<ListEntry> list_of(const std::string& content, const ListOptions& options) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_text_file(folder / "list.txt", content);
   return read_list(folder / "list.txt", options);
 }
@@ -54,7 +54,7 @@ TEST(Labels, OfADatumAreRead) {
 }
 
 TEST(Labels, OfADatabaseGiveTheTopItsShape) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"0", labelled({1.5F, 2})}, {"1", labelled({3, 4})}});
   const auto feed = make_feed(data_layer(folder / "db", 3), {.layer_name = "data"});
   EXPECT_EQ(feed->shapes()[1], Shape({3, 2}));
@@ -66,7 +66,7 @@ TEST(Labels, OfADatabaseGiveTheTopItsShape) {
 }
 
 TEST(Labels, OfARecordMustBeAsManyAsTheFirst) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"0", labelled({1, 2})}, {"1", labelled({3})}});
   const auto feed = make_feed(data_layer(folder / "db", 2), {.layer_name = "data"});
   EXPECT_HAS(error_of([&] { next_batch(*feed); }),
@@ -74,7 +74,7 @@ TEST(Labels, OfARecordMustBeAsManyAsTheFirst) {
 }
 
 TEST(Labels, OfAListGiveTheTopItsShape) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_text_file(folder / "a.png", encode(ramp_picture(2, 2, 3), ".png"));
   write_text_file(folder / "list.txt", "a.png 1 0.5\n");
   const auto feed = make_feed(

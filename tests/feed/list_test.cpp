@@ -32,7 +32,7 @@ const GoodList kGoodLists[] = {
 };
 
 TEST(ListFile, ReadsLines) {
-  const TempFolder folder;
+  const TestFolder folder;
   for (const GoodList& row : kGoodLists) {
     SCOPED_TRACE(row.name);
     write_text_file(folder / "list.txt", row.content);
@@ -61,7 +61,7 @@ const BadList kBadLists[] = {
 };
 
 TEST(ListFile, RefusesWhatHasNoWholeNumberAsLabel) {
-  const TempFolder folder;
+  const TestFolder folder;
   for (const BadList& row : kBadLists) {
     SCOPED_TRACE(row.content);
     write_text_file(folder / "list.txt", row.content);

@@ -15,14 +15,14 @@ std::vector<std::string> keys_of(Database& database) {
 }
 
 TEST(Lmdb, ReadsInByteOrderOfTheKeys) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"1", "a"}, {"2", "b"}, {"10", "c"}});
   const auto database = open_database(folder / "db");
   EXPECT_EQ(keys_of(*database), (std::vector<std::string>{"1", "10", "2"}));
 }
 
 TEST(Lmdb, SeeksWrapsAndReadsByNumber) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 10);
   const auto database = open_database(folder / "db");
   EXPECT_EQ(database->size(), 10u);
@@ -44,7 +44,7 @@ TEST(Lmdb, SeeksWrapsAndReadsByNumber) {
 }
 
 TEST(Lmdb, GrowsItsMapWithoutLosingOrDoublingRecords) {
-  const TempFolder folder;
+  const TestFolder folder;
   const int count = 2500;
   LmdbWriter writer(folder / "db", 64 << 10);
   for (int i = 0; i < count; ++i)
@@ -60,7 +60,7 @@ TEST(Lmdb, GrowsItsMapWithoutLosingOrDoublingRecords) {
 }
 
 TEST(Lmdb, KeysOutOfOrderAreStoredToo) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{"b", "1"}, {"a", "2"}, {"c", "3"}, {"a", "4"}});
   const auto database = open_database(folder / "db");
   EXPECT_EQ(keys_of(*database), (std::vector<std::string>{"a", "b", "c"}));
@@ -72,19 +72,19 @@ TEST(Lmdb, LongKeysAreShortenedAndStayUnique) {
   EXPECT_EQ(record_key(3, "sub/a.png"), "00000003_sub/a.png");
   EXPECT_EQ(record_key(3, path).size(), kMaxKeyBytes);
   EXPECT_NE(record_key(3, path), record_key(4, path));
-  const TempFolder folder;
+  const TestFolder folder;
   write_database(folder / "db", {{record_key(0, path), "a"}, {record_key(1, path), "b"}});
   EXPECT_EQ(open_database(folder / "db")->size(), 2u);
 }
 
 TEST(Lmdb, UnfinishedWritingLeavesNothing) {
-  const TempFolder folder;
+  const TestFolder folder;
   { LmdbWriter(folder / "db").put("a", "b"); }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Lmdb, RefusesToWriteOverSomething) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 1);
   EXPECT_HAS(error_of([&] { LmdbWriter(folder / "db"); }), (folder / "db") + ": is there already");
   EXPECT_HAS(error_of([&] { LmdbWriter(folder / "db/"); }), (folder / "db") + ": is there already");
@@ -92,7 +92,7 @@ TEST(Lmdb, RefusesToWriteOverSomething) {
 }
 
 TEST(Lmdb, NeedsNoLockFileAndNoWritableFolder) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_numbers(folder / "db", 3);
   EXPECT_FALSE(std::filesystem::exists(folder / "db/lock.mdb"));
   std::filesystem::permissions(folder / "db", std::filesystem::perms(0555));
@@ -112,7 +112,7 @@ void cut(const std::string& path) {
 }
 
 TEST(Lmdb, NamesEveryUnusableDatabase) {
-  const TempFolder folder;
+  const TestFolder folder;
   struct Row {
     const char* name;
     std::function<void(const std::string&)> make;
@@ -165,7 +165,7 @@ void take_pages_of_values(const std::string& file) {
 }
 
 TEST(Lmdb, BigValuesAreReadWhenTheyAreAskedFor) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::string big(10000, 'x');
   write_database(folder / "db", {{"a", big}, {"b", big}, {"c", big}, {"d", "small"}});
   take_pages_of_values(folder / "db/data.mdb");

@@ -138,7 +138,7 @@ TEST(Transform, InterleavedPicturesBecomePlanes) {
 // The mean has the size before cropping and moves with the crop: subtracting a picture from itself
 // leaves 0 everywhere.
 TEST(Transform, MeanFileIsCroppedWithThePicture) {
-  const TempFolder folder;
+  const TestFolder folder;
   const std::vector<uint8_t> bytes = ramp(2 * 4 * 4);
   write_mean(folder / "mean", {Shape{1, 2, 4, 4}, {bytes.begin(), bytes.end()}, {}});
   const Transformer transformer(
@@ -154,7 +154,7 @@ struct BadTransform {
 };
 
 TEST(Transform, RefusesWhatDoesNotFit) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_mean(folder / "mean", {Shape{1, 3, 5, 6}, std::vector<float>(90, 1.f), {}});
   const BadTransform rows[] = {
       {"crop_size: 7", {"crop_size 7", "height 6", "width 6"}},

@@ -16,7 +16,7 @@ namespace {
 /// Damages a file `count` times and reads it; at least `at_least` must be refused, by name.
 void expect_refusals(const std::string& bytes, int count, int at_least,
                      const std::function<void(const std::string&)>& read) {
-  const TempDir dir;
+  const TestFolder dir;
   std::string wrong;
   const int refused = count_refused(
       bytes, count, dir / "file",
@@ -42,7 +42,7 @@ TEST(Damage, SolverStates) {
 }
 
 TEST(Damage, MeanFiles) {
-  const TempDir dir;
+  const TestFolder dir;
   write_mean(dir / "mean", {{1, 3, 4, 5}, std::vector<float>(60, 1.0F), {}});
   expect_refusals(read_file(dir / "mean"), 800, 100,
                   [](const std::string& path) { read_mean(path); });
@@ -58,7 +58,7 @@ TEST(Damage, Prototxts) {
 
 /// Brackets beyond what a stack holds, in fields that are known and in fields that are not.
 TEST(Damage, NestingWithoutEnd) {
-  const TempDir dir;
+  const TestFolder dir;
   for (const char* opening : {"layer { ", "layer { foo { ", "foo: [ ", "layer < "}) {
     std::string text;
     for (int i = 0; i < 100000; ++i) text += opening;

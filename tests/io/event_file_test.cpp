@@ -41,7 +41,7 @@ TEST(TfRecord, FramesItsContent) {
 }
 
 TEST(EventFile, HoldsItsVersionThenScalars) {
-  const TempDir folder;
+  const TestFolder folder;
   EventFile file(folder / "logs/run");
   file.add(300, {{"test/accuracy", 0.5}});
   EXPECT_NE(file.path().find("logs/run/events.out.tfevents."), std::string::npos);
@@ -72,7 +72,7 @@ TEST(EventFile, HoldsItsVersionThenScalars) {
 }
 
 TEST(EventFile, CannotBeWhereAFileIs) {
-  const TempDir folder;
+  const TestFolder folder;
   write_file(folder / "f", "");
   EXPECT_NE(error_of([&] { EventFile file(folder / "f/logs"); }).find((folder / "f/logs") + ": "),
             std::string::npos);

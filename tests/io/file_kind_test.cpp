@@ -13,7 +13,7 @@ TEST(FileKind, OfTheReferencesFiles) {
   EXPECT_EQ(kind_of_bytes(read_file(test_data("sgd.solverstate"))), FileKind::solver_state);
   EXPECT_EQ(kind_of_bytes(read_file(test_data("sgd.caffemodel"))), FileKind::weights);
   EXPECT_EQ(kind_of_bytes(read_file(test_data("adam.solverstate.h5"))), FileKind::hdf5);
-  const TempDir dir;
+  const TestFolder dir;
   write_mean(dir / "mean", {{1, 1, 1, 2}, {1, 2}, {}});
   EXPECT_EQ(kind_of_bytes(read_file(dir / "mean")), FileKind::blob);
 }

@@ -21,7 +21,7 @@ Hdf5File file_with(const std::string& path, const std::function<void(Hdf5File&)>
 }
 
 TEST(Hdf5, NumbersOfEveryTypeAreReadAsFloat) {
-  const TempDir dir;
+  const TestFolder dir;
   const float floats[] = {1, 2};
   const double doubles[] = {0.5, 1e-3};
   const int32_t ints[] = {-3, 4};
@@ -57,7 +57,7 @@ TEST(Hdf5, NumbersOfEveryTypeAreReadAsFloat) {
 }
 
 TEST(Hdf5, PartsOfADataSet) {
-  const TempDir dir;
+  const TestFolder dir;
   std::vector<float> values(12);
   std::iota(values.begin(), values.end(), 0.f);
   const Hdf5File file = file_with(dir / "f.h5", [&](Hdf5File& out) {
@@ -71,7 +71,7 @@ TEST(Hdf5, PartsOfADataSet) {
 }
 
 TEST(Hdf5, MistakesNameFileAndDataSet) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string path = dir / "f.h5";
   const float one = 1;
   const Hdf5File file = file_with(path, [&](Hdf5File& out) {
@@ -88,7 +88,7 @@ TEST(Hdf5, MistakesNameFileAndDataSet) {
 }
 
 TEST(Hdf5, FilesThatAreNone) {
-  const TempDir dir;
+  const TestFolder dir;
   auto refusal = [&](const std::string& name) {
     return error_of([&] { Hdf5File::open(dir / name); });
   };
@@ -115,7 +115,7 @@ void write_hollow(const std::string& path, hsize_t rows) {
 }
 
 TEST(Hdf5, ADataSetBeyondTheLimitIsRefusedWhole) {
-  const TempDir dir;
+  const TestFolder dir;
   write_hollow(dir / "f.h5", (hsize_t{1} << 31) + 8);
   const Hdf5File file = Hdf5File::open(dir / "f.h5");
   EXPECT_EQ(file.shape("x"), (Shape{2147483656, 1}));
@@ -129,7 +129,7 @@ TEST(Hdf5, ADataSetBeyondTheLimitIsRefusedWhole) {
 }
 
 TEST(Hdf5, ManyThreadsMayRead) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::vector<float> values(1000, 2.5f);
   file_with(dir / "f.h5", [&](Hdf5File& out) { out.write("x", {1000}, values.data()); });
   std::vector<std::thread> threads;

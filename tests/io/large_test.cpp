@@ -31,7 +31,7 @@ TEST(Large, BlobsBeyondTheFormatAreRefused) {
 
 /// A sparse file: a field that nobody reads, 5 GB long, with the layer behind it.
 TEST(Large, ALayerBehindFiveGigabytesIsRead) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string path = dir / "large.caffemodel";
   NetParameter net;
   net.set_name("n");

@@ -13,7 +13,7 @@ std::string refusal(const std::string& path) {
 }
 
 TEST(Mean, RoundTripWithFourLegacySizes) {
-  const TempDir dir;
+  const TestFolder dir;
   write_mean(dir / "m", {{3, 1, 2}, {1, 2, 3, 4, 5, 6}, {}});
   const HostBlob mean = read_mean(dir / "m");
   EXPECT_EQ(mean.shape, (Shape{1, 3, 1, 2}));
@@ -24,7 +24,7 @@ TEST(Mean, RoundTripWithFourLegacySizes) {
 }
 
 TEST(Mean, WithAShapeInsteadOfSizes) {
-  const TempDir dir;
+  const TestFolder dir;
   write_file(dir / "m", to_proto({{2, 1, 1}, {8, 9}, {}}).SerializeAsString());
   EXPECT_EQ(read_mean(dir / "m").data, (std::vector<float>{8, 9}));
   const HostBlob large{{3, 100, 100}, std::vector<float>(30000, 0.5f), {}};
@@ -33,7 +33,7 @@ TEST(Mean, WithAShapeInsteadOfSizes) {
 }
 
 TEST(Mean, FilesThatAreNone) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string m = dir / "m", needed = ", a mean file (.binaryproto) is needed";
   EXPECT_EQ(refusal(m), m + ": No such file or directory");
   write_file(m, "");
@@ -48,7 +48,7 @@ TEST(Mean, FilesThatAreNone) {
 }
 
 TEST(Mean, WithoutValues) {
-  const TempDir dir;
+  const TestFolder dir;
   BlobProto proto;  // a fork's five sizes leave these four and no data that we know of
   proto.set_num(1);
   proto.set_channels(3);

@@ -37,7 +37,7 @@ TEST(Npz, ReadsWhatNumpyCompressed) {
 }
 
 TEST(Npz, ReadsWhatItWrote) {
-  const TempDir folder;
+  const TestFolder folder;
   const NamedBlobs arrays = {{"conv/1x1/0", {.shape = {1, 2}, .data = {3, 4}, .diff = {}}},
                              {"b", {.shape = {0}, .data = {}, .diff = {}}}};
   write_npz(folder / "w.npz", arrays);
@@ -50,7 +50,7 @@ TEST(Npz, ReadsWhatItWrote) {
 }
 
 TEST(Npz, RefusesBrokenArchives) {
-  const TempDir folder;
+  const TestFolder folder;
   const std::string path = folder / "w.npz";
   write_npz(path, {{"x", {.shape = {2}, .data = {3, 4}, .diff = {}}}});
   const std::string whole = read_file(path);

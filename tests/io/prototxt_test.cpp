@@ -192,7 +192,7 @@ TEST(Prototxt, WrittenTextReadsBackWithoutPlaces) {
 }
 
 TEST(Prototxt, FilesThatAreNoText) {
-  const TempDir dir;
+  const TestFolder dir;
   auto refusal = [&](const std::string& path) { return error_of([&] { read_net(path); }); };
   EXPECT_EQ(refusal(dir / "none"), dir / "none" + ": No such file or directory");
   EXPECT_EQ(refusal(dir / "."), dir / "." + ": is a directory, a file is needed");

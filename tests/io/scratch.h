@@ -1,4 +1,4 @@
-// What the file tests share: a folder that is gone afterwards, errors and log lines as text, and a
+// What the file tests share: errors and log lines as text, and a
 // disk that is full.
 #pragma once
 
@@ -6,31 +6,15 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/test_folder.h"
 
 namespace crema {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "crema_test_XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TempDir() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::string path_;
-};
 
 /// Message of the Error that action throws; "no error" where it throws none.
 inline std::string error_of(const std::function<void()>& action) {

@@ -70,7 +70,7 @@ TEST(SolverStateFile, OfTheReferenceInHdf5) {
 }
 
 TEST(SolverStateFile, RoundTrip) {
-  const TempDir dir;
+  const TestFolder dir;
   write_solver_state_binary(dir / "s", full_state());
   expect_equal(read_solver_state(dir / "s"), full_state());
   write_solver_state_hdf5(dir / "s.h5", full_state());
@@ -82,7 +82,7 @@ TEST(SolverStateFile, RoundTrip) {
 }
 
 TEST(SolverStateFile, HistoryBeyondTenKeepsItsOrderInHdf5) {
-  const TempDir dir;
+  const TestFolder dir;
   SolverSnapshot state;
   for (int i = 0; i < 12; ++i) state.history.push_back({{1}, {static_cast<float>(i)}, {}});
   write_solver_state_hdf5(dir / "s.h5", state);
@@ -90,7 +90,7 @@ TEST(SolverStateFile, HistoryBeyondTenKeepsItsOrderInHdf5) {
 }
 
 TEST(SolverStateFile, FilesOfAnotherKind) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string needed = ", a solver state (.solverstate) is needed", s = dir / "s";
   EXPECT_EQ(refusal(s), s + ": No such file or directory");
   write_file(s, "");
@@ -103,7 +103,7 @@ TEST(SolverStateFile, FilesOfAnotherKind) {
 }
 
 TEST(SolverStateFile, Truncated) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string whole = read_file(test_data("sgd.solverstate"));
   write_file(dir / "s", whole.substr(0, whole.size() / 2));
   EXPECT_EQ(refusal(dir / "s").rfind(dir / "s" + ": is truncated: ", 0), 0u) << refusal(dir / "s");
@@ -116,7 +116,7 @@ TEST(SolverStateFile, Truncated) {
 }
 
 TEST(SolverStateFile, AFullDiskLeavesTheOldFile) {
-  const TempDir dir;
+  const TestFolder dir;
   write_solver_state_binary(dir / "s", full_state());
   write_solver_state_hdf5(dir / "s.h5", full_state());
   SolverSnapshot large;

@@ -75,7 +75,7 @@ TEST(TrainingLog, AsJson) {
 }
 
 TEST(TrainingLog, WithoutIterationsIsRefused) {
-  const TempDir folder;
+  const TestFolder folder;
   write_file(folder / "x.log", "nothing\nI1231 23:59:50.5  7 a.cpp:1] Iteration\n");
   EXPECT_EQ(error_of([&] { read_training_log(folder / "x.log"); }),
             (folder / "x.log") +

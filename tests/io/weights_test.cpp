@@ -77,7 +77,7 @@ TEST(Weights, OfTheReferenceInHdf5) {
 }
 
 TEST(Weights, BinaryRoundTrip) {
-  const TempDir dir;
+  const TestFolder dir;
   for (const bool with_diff : {false, true}) {
     write_weights_binary(dir / "w", small_net(), small_blobs, with_diff);
     const WeightsFile file = read_weights(dir / "w");
@@ -85,11 +85,11 @@ TEST(Weights, BinaryRoundTrip) {
     EXPECT_EQ(file.net_name, "small");
     EXPECT_EQ(file.layers[2].type, "InnerProduct");
   }
-  EXPECT_EQ(dir.files(), 1u);
+  EXPECT_EQ(dir.files().size(), 1u);
 }
 
 TEST(Weights, BinaryIsANetParameterWithoutOurPlaces) {
-  const TempDir dir;
+  const TestFolder dir;
   write_weights_binary(dir / "w", small_net(), small_blobs);
   NetParameter net;
   ASSERT_TRUE(net.ParseFromString(read_file(dir / "w")));
@@ -104,7 +104,7 @@ TEST(Weights, BinaryIsANetParameterWithoutOurPlaces) {
 }
 
 TEST(Weights, Hdf5RoundTrip) {
-  const TempDir dir;
+  const TestFolder dir;
   for (const bool with_diff : {false, true}) {
     write_weights_hdf5(dir / "w.h5", small_net(), small_blobs, with_diff);
     expect_small(read_weights(dir / "w.h5"), with_diff);
@@ -113,7 +113,7 @@ TEST(Weights, Hdf5RoundTrip) {
 }
 
 TEST(Weights, Hdf5KeepsTheIndexOfABlobWhoseSharedNeighbourIsElsewhere) {
-  const TempDir dir;
+  const TestFolder dir;
   NetParameter net;
   net.add_layer()->set_name("ip");
   write_weights_hdf5(dir / "w.h5", net, [](int) {
@@ -126,7 +126,7 @@ TEST(Weights, Hdf5KeepsTheIndexOfABlobWhoseSharedNeighbourIsElsewhere) {
 }
 
 TEST(Weights, Hdf5NeedsNamesOfItsOwn) {
-  const TempDir dir;
+  const TestFolder dir;
   auto with_name = [&](const char* name) {
     NetParameter net;
     net.add_layer()->set_name(name);
@@ -139,11 +139,11 @@ TEST(Weights, Hdf5NeedsNamesOfItsOwn) {
                                  ": two layers have the name \"fc\": HDF5 files can hold one");
   EXPECT_EQ(with_name(""), "cannot write " + dir / "w" +
                                ": a layer without a name has parameters: HDF5 files need one");
-  EXPECT_EQ(dir.files(), 0u);
+  EXPECT_EQ(dir.files().size(), 0u);
 }
 
 TEST(Weights, OldLayersAndLegacySizes) {
-  const TempDir dir;
+  const TestFolder dir;
   NetParameter net;
   V1LayerParameter* layer = net.add_layers();
   layer->set_name("fc");
@@ -188,7 +188,7 @@ std::string layer_with_fields(const std::string& extra) {
 }
 
 TEST(Weights, NumbersThatAForkReusedAreNeverReadAsOurs) {
-  const TempDir dir;
+  const TestFolder dir;
   // 145 as a varint (NVCaffe's forward_type; here parameter_param), 106 as a varint, 8 as a number.
   write_file(dir / "w", layer_with_fields("\x88\x09\x01\xd0\x06\x05\x45zzzz"));
   NetParameter net;
@@ -201,7 +201,7 @@ TEST(Weights, NumbersThatAForkReusedAreNeverReadAsOurs) {
 }
 
 TEST(Weights, InputFieldsAreNoLayers) {
-  const TempDir dir;
+  const TestFolder dir;
   NetParameter net;
   net.add_input("data");
   for (int dim : {1, 3, 4, 4}) net.add_input_dim(dim);
@@ -213,7 +213,7 @@ TEST(Weights, InputFieldsAreNoLayers) {
 }
 
 TEST(Weights, ValuesThatDoNotFillTheShapeAreRefused) {
-  const TempDir dir;
+  const TestFolder dir;
   NetParameter net;
   LayerParameter* layer = net.add_layer();
   layer->set_name("fc");
@@ -226,7 +226,7 @@ TEST(Weights, ValuesThatDoNotFillTheShapeAreRefused) {
 }
 
 TEST(Weights, FilesOfAnotherKind) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string needed = ", a weights file (.caffemodel) is needed";
   const std::string w = dir / "w";
   EXPECT_EQ(refusal(w), w + ": No such file or directory");
@@ -257,7 +257,7 @@ TEST(Weights, FilesOfAnotherKind) {
 }
 
 TEST(Weights, TruncatedAndDamagedFiles) {
-  const TempDir dir;
+  const TestFolder dir;
   const std::string whole = read_file(test_data("sgd.caffemodel"));
   for (size_t size = 1; size < whole.size(); size += 13) {
     write_file(dir / "w", whole.substr(0, size));
@@ -276,7 +276,7 @@ TEST(Weights, TruncatedAndDamagedFiles) {
 }
 
 TEST(Weights, AFullDiskLeavesTheOldFile) {
-  const TempDir dir;
+  const TestFolder dir;
   auto large = [](int layer) {
     if (layer == 0) return std::vector<HostBlob>();
     return std::vector<HostBlob>{{{1 << 18}, std::vector<float>(1 << 18, 1.f), {}}};
@@ -295,11 +295,11 @@ TEST(Weights, AFullDiskLeavesTheOldFile) {
   EXPECT_NE(hdf5.find("File too large"), std::string::npos) << hdf5;
   expect_small(read_weights(dir / "w"), false);
   expect_small(read_weights(dir / "w.h5"), false);
-  EXPECT_EQ(dir.files(), 2u);
+  EXPECT_EQ(dir.files().size(), 2u);
 }
 
 TEST(Weights, AFolderThatIsNotThere) {
-  const TempDir dir;
+  const TestFolder dir;
   EXPECT_EQ(error_of([&] { write_weights_binary(dir / "no/w", small_net(), small_blobs); }),
             "cannot write " + dir / "no/w" + ": No such file or directory");
 }

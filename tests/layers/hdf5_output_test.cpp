@@ -1,6 +1,7 @@
 // HDF5Output: what stands in the file after one and several forwards.
 #include <filesystem>
 
+#include "base/test_folder.h"
 #include "io/hdf5.h"
 #include "io/prototxt.h"
 #include "layers/layer_harness.h"
@@ -36,7 +37,8 @@ void run_batches(const std::string& file, int batches) {
 }
 
 TEST(Reports, B28_Hdf5OutputAppendsEachForward) {
-  const std::string path = testing::TempDir() + "crema_output.h5";
+  const TestFolder folder;
+  const std::string path = folder / "output.h5";
   for (const int batches : {1, 2, 3}) {
     run_batches(path, batches);
     const Hdf5File file = Hdf5File::open(path);
@@ -48,7 +50,6 @@ TEST(Reports, B28_Hdf5OutputAppendsEachForward) {
       EXPECT_EQ(data.data[3 * i], static_cast<float>(i / 2));
     }
   }
-  std::filesystem::remove(path);
 }
 
 TEST(HDF5Output, Refusals) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/test_folder.h"
 #include "io/mean.h"
 #include "layers/layer_harness.h"
 
@@ -94,7 +95,8 @@ TEST(Reports, B39_InfogainOfTheIdentityIsSoftmaxWithLoss) {
 }
 
 TEST(Reports, B39_MatrixFromAFileAndOfAWrongSize) {
-  const std::string path = testing::TempDir() + "crema_infogain.binaryproto";
+  const TestFolder folder;
+  const std::string path = folder / "infogain.binaryproto";
   write_mean(path, {.shape = {1, 1, 3, 3}, .data = kGains, .diff = {}});
   const std::string fields = "infogain_loss_param { source: \"" + path + "\" }";
   LayerCase test{.name = "file",
@@ -109,7 +111,6 @@ TEST(Reports, B39_MatrixFromAFileAndOfAWrongSize) {
   EXPECT_EQ(from_file.blobs.at("l"), run_layer(test).blobs.at("l"));
   test.inputs[2] = gains({2, 2}, {1, 0, 0, 1});
   expect_error(test, "bottom \"h\" of shape 2 2 must hold the 3 x 3 values");
-  std::filesystem::remove(path);
 }
 
 TEST(InfogainLoss, Refusals) {

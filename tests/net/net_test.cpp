@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/test_folder.h"
 #include "feed/feed.h"
 #include "io/hdf5.h"
 #include "io/prototxt.h"
@@ -86,8 +87,8 @@ TEST(Net, OfLayersWithOneNameTheOneWithParametersIsMeant) {
 /// The error for labels 2 x 1 x 2 x 2 of which one, at flat place `bad`, is out of range. Scores
 /// come from data layer d, labels from data layer `labels_from`.
 std::string error_of_label(int bad, const std::string& labels_from = "d") {
-  const std::string folder = testing::TempDir();
-  const std::string file = folder + "crema_labels.h5", list = folder + "crema_labels.txt";
+  const TestFolder folder;
+  const std::string file = folder / "labels.h5", list = folder / "labels.txt";
   std::vector<float> scores(2 * 3 * 4, 0.5F), labels(8, 1.0F);
   labels[static_cast<size_t>(bad)] = 7;
   Hdf5File out = Hdf5File::create(file);

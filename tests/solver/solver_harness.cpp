@@ -11,19 +11,6 @@
 
 namespace crema {
 
-WorkFolder::WorkFolder() : before_(std::filesystem::current_path()) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "crema_test_XXXXXX").string();
-  require(::mkdtemp(pattern.data()) != nullptr, pattern, ": ", errno_text());
-  path_ = pattern;
-  std::filesystem::current_path(path_);
-}
-
-WorkFolder::~WorkFolder() {
-  std::filesystem::current_path(before_);
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::vector<std::string> LogLines::with(const std::string& text) const {
   std::vector<std::string> out;
   for (const std::string& line : lines_) {

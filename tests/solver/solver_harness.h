@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "solver/solver.h"
 
 namespace crema {
@@ -16,14 +17,18 @@ namespace crema {
 /// A fresh folder that is the working folder as long as it lives.
 class WorkFolder {
  public:
-  WorkFolder();
-  ~WorkFolder();
+  WorkFolder() { std::filesystem::current_path(folder_.path()); }
+  ~WorkFolder() {
+    std::error_code ignored;
+    std::filesystem::current_path(before_, ignored);
+  }
   WorkFolder(const WorkFolder&) = delete;
   WorkFolder& operator=(const WorkFolder&) = delete;
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return folder_.path(); }
 
  private:
-  std::string path_, before_;
+  TestFolder folder_;
+  std::filesystem::path before_ = std::filesystem::current_path();
 };
 
 /// The messages logged while it lives.

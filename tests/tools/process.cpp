@@ -89,29 +89,4 @@ Ended run_program(const std::string& program, const std::vector<std::string>& ar
   return ended;
 }
 
-TestFolder::TestFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "crema_test_XXXXXX").string();
-  require(::mkdtemp(pattern.data()) != nullptr, pattern, ": ", errno_text());
-  path_ = pattern;
-}
-
-TestFolder::~TestFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-void TestFolder::write(const std::string& name, const std::string& content) const {
-  write_file(*this / name, content);
-}
-
-bool TestFolder::has(const std::string& name) const { return exists(*this / name); }
-
-std::vector<std::string> TestFolder::files() const {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_))
-    names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 }  // namespace crema

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
+
 namespace crema {
 
 struct Ended {
@@ -32,24 +34,5 @@ struct RunOptions {
 /// Runs PROGRAM of build/bin with these arguments and waits for its end.
 Ended run_program(const std::string& program, const std::vector<std::string>& arguments,
                   const RunOptions& options = {});
-
-/// A folder that is removed when it goes out of scope.
-class TestFolder {
- public:
-  TestFolder();
-  ~TestFolder();
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes a file in the folder.
-  void write(const std::string& name, const std::string& content) const;
-  bool has(const std::string& name) const;
-  /// Names of all files, sorted.
-  std::vector<std::string> files() const;
-
- private:
-  std::string path_;
-};
 
 }  // namespace crema
