@@ -40,7 +40,7 @@ class ConvertAnnoset : public ::testing::Test {
     return next_batch(*feed);
   }
 
-  TempFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(ConvertAnnoset, LabelMapOfAList) {
