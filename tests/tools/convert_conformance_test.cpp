@@ -24,7 +24,7 @@ TEST(ConvertConformance, DatabasesEqualTheReference) {
       {"mixed_resized", "--resize_height=28 --resize_width=28", "list_mixed.txt"}};
   for (const Case& row : cases) {
     SCOPED_TRACE(row.name);
-    const TempFolder folder;
+    const TestFolder folder;
     const ToolResult result = run_shell(str("convert_imageset ", row.flags, " ", kImages, "img/ ",
                                             kImages, row.list, " ", folder / "db"));
     ASSERT_EQ(result.status, 0) << result.output;
@@ -49,7 +49,7 @@ TEST(ConvertConformance, DatabasesEqualTheReference) {
 }
 
 TEST(ConvertConformance, MeanEqualsTheReference) {
-  const TempFolder folder;
+  const TestFolder folder;
   const ToolResult result =
       run_shell(str("compute_image_mean ", kImages, "lmdb/raw ", folder / "mean.binaryproto"));
   ASSERT_EQ(result.status, 0) << result.output;

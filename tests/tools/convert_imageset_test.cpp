@@ -25,7 +25,7 @@ class ConvertImageset : public ::testing::Test {
   }
   std::vector<StoredRecord> records() { return records_of(folder_ / "db"); }
 
-  TempFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(ConvertImageset, StoresPlanesInListOrder) {

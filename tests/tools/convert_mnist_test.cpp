@@ -22,7 +22,7 @@ void write_gzip(const std::string& path, const std::string& content) {
 }
 
 TEST(ConvertMnist, ReadsPlainAndGzip) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_text_file(folder / "images", kImages);
   write_text_file(folder / "labels", kLabels);
   write_gzip(folder / "images.gz", kImages);
@@ -41,7 +41,7 @@ TEST(ConvertMnist, ReadsPlainAndGzip) {
 }
 
 TEST(ConvertMnist, WritesPictures) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_text_file(folder / "images", kImages);
   write_text_file(folder / "labels", kLabels);
   const ToolResult result = run_shell(
@@ -73,7 +73,7 @@ TEST(ConvertMnist, NamesTheFileThatIsWrong) {
   };
   for (const BadIdx& row : rows) {
     SCOPED_TRACE(row.name);
-    const TempFolder folder;
+    const TestFolder folder;
     write_text_file(folder / "images", row.images);
     write_text_file(folder / "labels", row.labels);
     const ToolResult result =
@@ -85,7 +85,7 @@ TEST(ConvertMnist, NamesTheFileThatIsWrong) {
 }
 
 TEST(ConvertMnist, RefusesMissingFilesAndTargetsThatAreThere) {
-  const TempFolder folder;
+  const TestFolder folder;
   write_text_file(folder / "images", kImages);
   const std::string cd = str("cd ", folder.path(), " && ");
   EXPECT_HAS(run_shell(cd + "convert_mnist_data images none db").output, "none: No such file");

@@ -5,14 +5,14 @@
 namespace crema::testing {
 namespace {
 
-ToolResult mean_of(const TempFolder& folder, const std::vector<TestRecord>& records,
+ToolResult mean_of(const TestFolder& folder, const std::vector<TestRecord>& records,
                    const std::string& more = "") {
   write_database(folder / "db", records);
   return run_shell(str("cd ", folder.path(), " && compute_image_mean ", more, " db mean"));
 }
 
 TEST(ImageMean, AveragesRawEncodedAndFloatRecords) {
-  const TempFolder folder;
+  const TestFolder folder;
   Datum floats;
   floats.set_channels(3);
   floats.set_height(1);
@@ -36,7 +36,7 @@ TEST(ImageMean, AveragesRawEncodedAndFloatRecords) {
 
 // 30,000 records of 255 and one of 0 more: float sums would be off in the sixth digit.
 TEST(ImageMean, SumsManyRecordsExactly) {
-  const TempFolder folder;
+  const TestFolder folder;
   std::vector<TestRecord> records;
   for (int i = 0; i < 70001; ++i) {
     records.push_back(
@@ -54,7 +54,7 @@ TEST(ImageMean, NamesTheRecordThatDoesNotFit) {
   const Row rows[] = {
       {ramp_datum(3, 2, 3, 0), "3 x 2 x 3"}, {"text", "not a Datum"}, {"", "no picture"}};
   for (const Row& row : rows) {
-    const TempFolder folder;
+    const TestFolder folder;
     const ToolResult result =
         mean_of(folder, {{"a", ramp_datum(3, 2, 2, 0)}, {"bad one", row.value}});
     EXPECT_EQ(result.status, 1);
@@ -65,7 +65,7 @@ TEST(ImageMean, NamesTheRecordThatDoesNotFit) {
 }
 
 TEST(ImageMean, RefusesBadArguments) {
-  const TempFolder folder;
+  const TestFolder folder;
   EXPECT_HAS(run_shell("compute_image_mean").output, "DB [OUT.binaryproto]");
   EXPECT_EQ(run_shell("compute_image_mean").status, 1);
   EXPECT_HAS(run_shell("compute_image_mean /no/such/db").output,
