@@ -101,8 +101,9 @@ void EventFile::add(int64_t step, const std::vector<std::pair<std::string, doubl
 
 void EventFile::write(const std::string& event) {
   const std::string record = tf_record(event);
-  const bool is_written = std::fwrite(record.data(), 1, record.size(), file_) == record.size();
-  require(is_written && std::fflush(file_) == 0, path_, ": ", errno_text());
+  const bool is_written = std::fwrite(record.data(), 1, record.size(), file_) == record.size() &&
+                          std::fflush(file_) == 0;
+  require(is_written, path_, ": ", errno_text());  // apart: errno must be this call's
 }
 
 }  // namespace crema
