@@ -331,8 +331,10 @@ std::vector<std::pair<std::string, uint64_t>> Net::cursors() const {
 }
 
 void Net::seek(const std::string& layer, uint64_t records) {
-  Layer* found = find_layer(layer);
-  if (found && found->feed()) found->feed()->seek(records);
+  for (const Node& node : impl_->graph.nodes) {  // without parameters two may have one name
+    Feed* feed = node.param.name() == layer ? node.layer->feed() : nullptr;
+    if (feed != nullptr) feed->seek(records);
+  }
 }
 
 void Net::forward_layer(int index) {

@@ -108,8 +108,8 @@ class Solver {
   void start(const std::optional<SolverSnapshot>& state);
   void build_nets();
   NetOptions net_options(const NetSource& source, Phase phase) const;
-  void load_weights(const std::string& list);
-  void restore(const SolverSnapshot& state);
+  void restore_history(const SolverSnapshot& state);
+  void restore_place(const SolverSnapshot& state);
   void restore_cursors(const SolverSnapshot& state);
   void derive_cursors();
   int tests_before(int iter) const;

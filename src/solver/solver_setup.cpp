@@ -3,7 +3,9 @@
 #include <glog/logging.h>
 
 #include <cmath>
+#include <deque>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "base/error.h"
@@ -50,12 +52,37 @@ std::string trimmed(const std::string& text) {
 
 /// Moves each data layer of a net to where it stands after `batches` forward passes.
 void seek_batches(Net& net, uint64_t batches) {
-  for (const auto& [layer, position] : net.cursors()) {
-    Feed* feed = net.find_layer(layer)->feed();
+  for (int i = 0; i < net.layer_count(); ++i) {
+    Feed* feed = net.layer(i).feed();
     if (feed == nullptr) continue;
-    net.seek(layer, batches * static_cast<uint64_t>(feed->shapes().at(0).dim_or_one(0)));
+    feed->seek(batches * static_cast<uint64_t>(feed->shapes().at(0).dim_or_one(0)));
   }
   net.set_forward_count(batches);
+}
+
+/// Moves each data layer of a net to its cursor; of several with one name each has its own, in the
+/// order of the net. Layers that have none stay.
+void seek_cursors(Net& net, int number, const std::vector<RecordCursor>& cursors) {
+  std::map<std::string, std::deque<uint64_t>> records;
+  for (const RecordCursor& cursor : cursors) {
+    if (cursor.net == number) records[cursor.layer].push_back(cursor.record);
+  }
+  for (int i = 0; i < net.layer_count(); ++i) {
+    Feed* feed = net.layer(i).feed();
+    std::deque<uint64_t>& own = records[net.layer_name(i)];
+    if (feed == nullptr || own.empty()) continue;
+    feed->seek(own.front());
+    own.pop_front();
+  }
+}
+
+/// The solver's weights files; those of one text have commas between them.
+std::vector<std::string> weights_files(const SolverParameter& param) {
+  std::vector<std::string> out;
+  for (const std::string& list : param.weights()) {
+    for (const std::string& part : split(list, ',')) out.push_back(trimmed(part));
+  }
+  return out;
 }
 
 }  // namespace
@@ -87,15 +114,21 @@ void Solver::check_fields() const {
 }
 
 void Solver::start(const std::optional<SolverSnapshot>& state) {
+  const std::vector<std::string> files =
+      state ? std::vector{find_learned_net(*state, options_.resume)} : weights_files(param_);
+  std::vector<WeightsFile> weights;  // read before the nets are built, which may take long
+  for (const std::string& file : files) weights.push_back(read_weights(file));
   seed_ = seed_of(param_, state);
   build_nets();
   check_best();
   updater_ = std::make_unique<Updater>(param_, *net_);
-  if (state) {
-    restore(*state);
-  } else {
-    for (const std::string& list : param_.weights()) load_weights(list);
+  if (state) restore_history(*state);
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!state) LOG(INFO) << "Finetuning from " << files[i];
+    net_->load_weights(weights[i], files[i]);
   }
+  if (!files.empty()) net_->params_changed();
+  if (state) restore_place(*state);
   LOG(INFO) << "Solver scaffolding done.";
 }
 
@@ -132,15 +165,6 @@ void Solver::build_nets() {
   }
 }
 
-void Solver::load_weights(const std::string& list) {
-  for (const std::string& part : split(list, ',')) {
-    const std::string file = trimmed(part);
-    LOG(INFO) << "Finetuning from " << file;
-    net_->load_weights(read_weights(file), file);
-  }
-  net_->params_changed();
-}
-
 std::string Solver::snapshot() {
   const SnapshotFiles files = snapshot_files(prefix_, iter_, param_.snapshot_format());
   const bool hdf5 = param_.snapshot_format() == SolverParameter::HDF5;
@@ -170,16 +194,16 @@ std::string Solver::snapshot() {
   return last_state_ = files.state;
 }
 
-void Solver::restore(const SolverSnapshot& state) {
+void Solver::restore_history(const SolverSnapshot& state) {
   LOG(INFO) << "Resuming from " << options_.resume;
   try {
     updater_->set_history(state.history);
   } catch (const Error& error) {
     throw error.at(options_.resume);
   }
-  const std::string weights = find_learned_net(state, options_.resume);
-  net_->load_weights(read_weights(weights), weights);
-  net_->params_changed();
+}
+
+void Solver::restore_place(const SolverSnapshot& state) {
   iter_ = state.iter;
   rate_.set_current_step(state.current_step);
   last_state_ = options_.resume;
@@ -196,12 +220,9 @@ void Solver::restore_cursors(const SolverSnapshot& state) {
   for (size_t i = 0; i < tests_.size() && i < state.test_forward_counts.size(); ++i) {
     tests_[i].net->set_forward_count(state.test_forward_counts[i]);
   }
-  for (const RecordCursor& cursor : state.cursors) {
-    const size_t test = static_cast<size_t>(cursor.net) - 1;
-    if (cursor.net < 0 || (cursor.net > 0 && test >= tests_.size())) continue;
-    Net& net = cursor.net == 0 ? *net_ : *tests_[test].net;
-    Layer* layer = net.find_layer(cursor.layer);
-    if (layer != nullptr && layer->feed() != nullptr) net.seek(cursor.layer, cursor.record);
+  seek_cursors(*net_, 0, state.cursors);
+  for (size_t i = 0; i < tests_.size(); ++i) {
+    seek_cursors(*tests_[i].net, static_cast<int>(i) + 1, state.cursors);
   }
 }
 

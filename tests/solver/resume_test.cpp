@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "feed/feed.h"
+#include "io/hdf5.h"
 #include "io/solver_state.h"
 #include "io/weights.h"
 #include "solver/snapshot.h"
@@ -98,6 +100,56 @@ TEST_P(Resume, FromAStateWithoutCursorsIsGoingOnToo) {
 
 INSTANTIATE_TEST_SUITE_P(Types, Resume, testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(info.param.name); });
+
+constexpr const char* kTwoDataLayers = R"(
+  net_param { name: "two"
+    layer { name: "data" type: "HDF5Data" top: "data" hdf5_data_param { source: "rows.txt" batch_size: 4 } }
+    layer { name: "data" type: "HDF5Data" top: "label" hdf5_data_param { source: "labels.txt" batch_size: 4 } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+            inner_product_param { num_output: 1 weight_filler { type: "xavier" } } }
+    layer { name: "loss" type: "EuclideanLoss" bottom: "ip" bottom: "label" top: "loss" } }
+  base_lr: 0.05 lr_policy: 'fixed' random_seed: 7 snapshot: 10 snapshot_after_train: false
+  snapshot_prefix: "s" max_iter: 20
+)";
+
+/// Both have the name "data"; the second one stands elsewhere from the beginning.
+TEST(Snapshot, HoldsACursorForEachOfTwoDataLayersOfOneName) {
+  const WorkFolder folder;
+  write_rows("rows", 11, 5);
+  Hdf5File labels = Hdf5File::create("labels.h5");
+  const std::vector<float> values = {1, -2, 3, -4, 5, -6, 7};
+  labels.write("label", Shape{7, 1}, values.data());
+  labels.close();
+  write_file("labels.txt", "labels.h5\n");
+  const auto second = [](Solver& solver) { return solver.net().layer(1).feed(); };
+  const auto whole = make_solver(kTwoDataLayers);
+  second(*whole)->seek(3);
+  whole->step(20);
+  const auto resumed = make_solver(kTwoDataLayers, "s_iter_10.solverstate");
+  EXPECT_EQ(second(*resumed)->position(), 43u);
+  EXPECT_EQ(resumed->net().find_layer("data")->feed()->position(), 40u);
+  resumed->step(10);
+  EXPECT_EQ(all_params(*whole), all_params(*resumed));
+}
+
+TEST(Snapshot, WithoutCursorsTwoDataLayersOfOneNameGoOnByTheirOwnBatch) {
+  const WorkFolder folder;
+  write_rows("rows", 11, 5);
+  std::string text = kTwoDataLayers;
+  text.replace(text.find("batch_size: 4"), 13, "batch_size: 5");
+  text.replace(text.find("bottom: \"ip\" bottom"), 12, "bottom: \"cut\"");
+  text.insert(text.find("layer { name: \"loss\""),
+              "layer { name: \"cut\" type: \"Slice\" bottom: \"ip\" top: \"cut\" "
+              "top: \"rest\" slice_param { axis: 0 slice_point: 4 } } ");
+  text.replace(text.find("labels.txt"), 10, "rows.txt");
+  make_solver(text)->step(10);
+  SolverSnapshot state = read_solver_state("s_iter_10.solverstate");
+  state.forward_count.reset();
+  write_solver_state_binary("plain.solverstate", state);
+  const auto resumed = make_solver(text, "plain.solverstate");
+  EXPECT_EQ(resumed->net().layer(0).feed()->position(), 50u);
+  EXPECT_EQ(resumed->net().layer(1).feed()->position(), 40u);
+}
 
 TEST(Snapshot, InTheMiddleOfATestHoldsWhereTheTestBegan) {
   const WorkFolder folder;

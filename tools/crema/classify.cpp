@@ -75,8 +75,9 @@ class Classifier {
     }
     NetOptions options = net_options();
     options.log = false;
+    const WeightsFile weights = read_weights(FLAGS_weights);
     net_ = std::make_unique<Net>(deploy_.net, options, make_ops(chosen_device()));
-    net_->load_weights(read_weights(FLAGS_weights), FLAGS_weights);
+    net_->load_weights(weights, FLAGS_weights);
     net_->params_changed();
     require(net_->outputs().size() == 1, FLAGS_model, ": has ", net_->outputs().size(),
             " outputs; classify takes nets with one");

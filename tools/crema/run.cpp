@@ -107,12 +107,15 @@ int run_command() {
   options.keep_all = FLAGS_outputs == "all";
   options.log = false;
   if (FLAGS_outputs != "all" && FLAGS_outputs != "net") options.keep = split(FLAGS_outputs, ',');
+  std::optional<WeightsFile> weights;  // what is missing is found before the net is built
+  if (!FLAGS_weights.empty()) weights = read_weights(FLAGS_weights);
+  std::optional<Hdf5File> input;
+  if (!FLAGS_input.empty()) input = Hdf5File::open(FLAGS_input);
   Net net(param, options, make_ops(chosen_device()));
-  if (!FLAGS_weights.empty()) net.load_weights(read_weights(FLAGS_weights), FLAGS_weights);
-  if (!FLAGS_input.empty()) {
-    const Hdf5File input = Hdf5File::open(FLAGS_input);
-    set_inputs(net, input);
-    set_params(net, input);
+  if (weights) net.load_weights(*weights, FLAGS_weights);
+  if (input) {
+    set_inputs(net, *input);
+    set_params(net, *input);
   }
   const float loss = net.forward();
   if (FLAGS_backward) net.backward();
