@@ -61,6 +61,50 @@ TEST(Command, RefusesUnknownFlags) {
   EXPECT_TRUE(contains(ended.err, "solvr")) << ended.err;
 }
 
+TEST(Command, NamesTheFlagsThatItIgnores) {
+  struct Row {
+    std::vector<std::string> arguments;
+    std::string ignored;  // "": none
+  };
+  const std::vector<Row> rows = {
+      {{"train", "--iterations=5", "--phase=TEST", "--seed=1", "--cpu"},
+       "crema train ignores --iterations (which test, time take), --phase (which time, run, "
+       "summary, lint, draw take)"},
+      {{"test", "--phase=TRAIN", "--iterations=3"}, "crema test ignores --phase (which "},
+      {{"time", "--weights=x", "--trace=t"}, "crema time ignores --weights (which train, test, "},
+      {{"run", "--top=3", "--backward", "--outputs=all"},
+       "crema run ignores --top (which classify takes)"},
+      {{"plot", "--model=x", "--follow"}, "crema plot ignores --model (which "},
+      {{"convert", "--output=x"},
+       "crema convert ignores --output (which run, deploy, draw, plot, parse_log take)"},
+      {{"lint", "--strict", "--weights=x", "--cpu"}, ""},
+      {{"test", "--labels=x", "--per_class", "--iterations=all", "--stage=a", "--level=1"}, ""},
+      {{"train", "--metrics=m", "--sigint_effect=none", "--minloglevel=0", "--strict", "--v=1"},
+       ""},
+  };
+  const TestFolder folder;
+  RunOptions options;
+  options.folder = folder.path();
+  for (const Row& row : rows) {
+    const Ended ended = run_program("crema", row.arguments, options);
+    const std::vector<std::string> lines = lines_with(ended.err, " ignores --");
+    ASSERT_EQ(lines.size(), row.ignored.empty() ? 0u : 1u) << join(row.arguments) << ended.err;
+    if (!row.ignored.empty()) {
+      EXPECT_TRUE(contains(lines[0], row.ignored)) << lines[0];
+    }
+  }
+}
+
+TEST(Command, RefusesSizesThatAreNone) {
+  for (const char* size : {"0", "-1G", "1e999", "1T", "G", "99999999999999999999", "0x10", "nan"}) {
+    const Ended ended =
+        run_program("crema", {"time", "--model=none", std::string("--memory_limit=") + size});
+    EXPECT_EQ(ended.status, 1) << size;
+    EXPECT_TRUE(contains(ended.err, "--memory_limit is a size such as 512M or 2G, not \""))
+        << ended.err;
+  }
+}
+
 TEST(Command, WritesLogFilesWhereAskedTo) {
   const TestFolder folder;
   RunOptions options;

@@ -123,6 +123,9 @@ TEST(Train, AnswersMistakesWithOneLine) {
   folder.write("gpu.prototxt", read_file(folder / "solver.prototxt") + " solver_mode: GPU");
   folder.write("cut.solverstate", read_file(folder / "s_iter_2.solverstate").substr(0, 60));
   folder.write("zero.solverstate", "");
+  SolverSnapshot lonely = read_solver_state(folder / "s_iter_2.solverstate");
+  lonely.learned_net = "gone_iter_1.caffemodel";
+  write_solver_state_binary(folder / "lonely.solverstate", lonely);
   const auto train = [](const std::string& solver, std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"train", "--solver=" + solver});
     return more;
@@ -144,6 +147,10 @@ TEST(Train, AnswersMistakesWithOneLine) {
        "none.solverstate: No such file"},
       {"missing weights", train(solver, {"--weights=none.caffemodel"}),
        "none.caffemodel: No such file"},
+      {"missing second weights", train(solver, {"--weights=s_iter_2.caffemodel, none.caffemodel"}),
+       "none.caffemodel: No such file"},
+      {"state of missing weights", train(solver, {"--snapshot=lonely.solverstate"}),
+       "lonely.solverstate: its weights file \"gone_iter_1.caffemodel\" is not there"},
       {"cut state", train(solver, {"--snapshot=cut.solverstate"}), "cut.solverstate: "},
       {"empty state", train(solver, {"--snapshot=zero.solverstate"}), "zero.solverstate: "},
       {"solver as snapshot", train(solver, {"--snapshot=solver.prototxt"}), "solver.prototxt: "},
@@ -158,7 +165,9 @@ TEST(Train, AnswersMistakesWithOneLine) {
   const std::vector<std::string> files = folder.files();
   for (const Mistake& row : rows) {
     SCOPED_TRACE(row.name);
-    expect_error(run_crema(folder, row.arguments), row.text);
+    const Ended ended = run_crema(folder, row.arguments);
+    expect_error(ended, row.text);
+    EXPECT_EQ(lines_with(ended.err, "Creating Layer").size(), 0u) << "found late: " << ended.err;
     EXPECT_EQ(folder.files(), files);
   }
 }
@@ -217,6 +226,17 @@ TEST(Train, SnapshotThatDoesNotFitLeavesTheOldOne) {
                  "cannot write s_iter_1.caffemodel");
     EXPECT_EQ(read_file(folder / "s_iter_1.caffemodel"), "old");
     EXPECT_EQ(folder.files(), files);
+  }
+}
+
+TEST(Train, FiguresThatDoNotFitStopItWithTheReason) {
+  const TestFolder folder;
+  write_training(folder, "max_iter: 100 display: 1 snapshot_after_train: false");
+  RunOptions options;
+  options.file_limit = 100;
+  for (const char* flag : {"--tensorboard=tb", "--metrics=m.json"}) {
+    expect_error(run_crema(folder, {"train", "--solver=solver.prototxt", flag}, options),
+                 "File too large");
   }
 }
 

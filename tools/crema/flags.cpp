@@ -1,46 +1,59 @@
-// Flags that several commands share, and what they mean.
+// Flags that several commands share, and what they mean. A description begins with the commands
+// that take the flag; without them every command does.
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "commands.h"
 
-DEFINE_string(solver, "", "train: the solver's file");
-DEFINE_string(model, "", "test, time, run: the net's file");
+DEFINE_string(solver, "", "train, lint: the solver's file");
+DEFINE_string(model, "", "test, time, run, summary, deploy, classify, lint, draw: the net's file");
 DEFINE_string(weights, "",
-              "Weights to begin with (.caffemodel or .caffemodel.h5); train takes several, with "
-              "commas between them. Not "
-              "together with --snapshot");
+              "train, test, run, classify, lint: weights to begin with (.caffemodel or "
+              ".caffemodel.h5); train takes several, with commas between them, and not together "
+              "with --snapshot");
 DEFINE_string(snapshot, "",
               "train: the solver state (.solverstate or .solverstate.h5) to go on from");
 DEFINE_int64(
     seed, -1,
-    "train, test, time, run: seed of every draw (fillers, dropout, shuffles, crops); train "
-    "takes it instead of random_seed");
-DEFINE_string(gpu, "", "Run on this GPU, by its number");
+    "train, test, time, run, summary, classify: seed of every draw (fillers, dropout, shuffles, "
+    "crops); train takes it instead of random_seed");
+DEFINE_string(gpu, "",
+              "train, test, time, run, summary, classify, device_query: run on this GPU, by its "
+              "number");
 DEFINE_bool(cpu, false, "Run on the CPU, whatever the solver's file says");
 DEFINE_string(iterations, "50",
               "test, time: how many batches; test: \"all\" is the whole set once, with a smaller "
               "last batch where it needs one");
-DEFINE_string(phase, "", "time, run: TRAIN or TEST");
-DEFINE_int32(level, 0, "The level of the net's state");
-DEFINE_string(stage, "", "Stages of the net's state, with commas between them");
+DEFINE_string(phase, "", "time, run, summary, lint, draw: TRAIN or TEST");
+DEFINE_int32(level, 0,
+             "train, test, time, run, summary, deploy, classify, lint, draw: the level of the "
+             "net's state");
+DEFINE_string(stage, "",
+              "train, test, time, run, summary, deploy, classify, lint, draw: stages of the net's "
+              "state, with commas between them");
 DEFINE_string(fuse, "on",
-              "on or off: join neighbouring layers into one step where the results are the same");
-DEFINE_string(layout, "auto", "auto or nchw: the order of blobs in memory");
+              "train, test, time, run, summary, classify: on or off: join neighbouring layers into "
+              "one step where the results are the same");
+DEFINE_string(layout, "auto",
+              "train, test, time, run, summary, classify: auto or nchw: the order of blobs in "
+              "memory");
 DEFINE_string(precision, "f32",
-              "The number type of blobs: f32; tf32: products of f32 on a GPU's tensor cores, "
+              "train, test, time, run, summary, classify: the number type of blobs: f32; tf32: "
+              "products of f32 on a GPU's tensor cores, "
               "rounded to 10 bits of mantissa");
-DEFINE_string(memory_limit, "",
-              "train, time: what the net may take, as 2G or 512M; activations are dropped and "
-              "computed again in backward where that helps to fit");
+DEFINE_string(
+    memory_limit, "",
+    "train, time, run, summary: what the net may take, as 2G or 512M; activations are dropped and "
+    "computed again in backward where that helps to fit");
 DEFINE_string(trace, "",
               "train, test, time: write a Chrome trace of one iteration, the third, to this file");
 DEFINE_bool(strict, false,
-            "Fields of a layer that are not known are errors, not warnings; "
-            "lint: any finding gives exit status 1");
+            "train, test, time, run, summary, deploy, classify, draw: fields of a layer that are "
+            "not known are errors, not warnings; lint: any finding gives exit status 1");
 
 namespace crema {
 namespace {
@@ -57,10 +70,9 @@ void require_choice(const std::string& value, const char* flag,
 /// "512M", "2G" or plain bytes; 0 where nothing is given.
 size_t bytes_flag(const char* flag, const std::string& text) {
   if (text.empty()) return 0;
-  size_t end = 0;
-  double number = 0;
-  if (text[0] >= '0' && text[0] <= '9') number = std::stod(text, &end);
-  const std::string unit = text.substr(end);
+  double number = 0;  // stays that where the text is no number, or none that a double can hold
+  const char* end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+  const std::string unit(end, text.data() + text.size());
   const std::vector<std::string> units = {"", "K", "M", "G"};
   const auto found = std::find(units.begin(), units.end(), unit);
   require(number > 0 && number < 1e9 && found != units.end(), "--", flag,

@@ -105,6 +105,40 @@ std::string surplus_word(const std::string& command, const std::string& word) {
              "; crema --help lists them");
 }
 
+/// The commands that a flag's description names in front of its colons; none where every command
+/// takes it.
+std::vector<std::string> takers(const std::string& description) {
+  std::vector<std::string> names;
+  for (const std::string& part : split(description, ';')) {
+    const size_t colon = part.find(':');
+    std::vector<std::string> words =
+        split(colon == std::string::npos ? "" : part.substr(0, colon), ',');
+    for (std::string& word : words) word.erase(0, word.find_first_not_of(' '));
+    const bool are_commands = std::all_of(words.begin(), words.end(), find_command);
+    for (const std::string& word : words) {
+      const bool is_new = std::find(names.begin(), names.end(), word) == names.end();
+      if (are_commands && is_new) names.push_back(word);
+    }
+    if (names.empty()) return {};
+  }
+  return names;
+}
+
+/// BVLC: says nothing of flags that the command does not read.
+void warn_of_foreign_flags(const std::string& command) {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  std::vector<std::string> ignored;
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    if (flag.is_default) continue;
+    const std::vector<std::string> names = takers(flag.description);
+    if (names.empty() || std::find(names.begin(), names.end(), command) != names.end()) continue;
+    ignored.push_back(
+        str("--", flag.name, " (which ", join(names), names.size() > 1 ? " take)" : " takes)"));
+  }
+  LOG_IF(WARNING, !ignored.empty()) << "crema " << command << " ignores " << join(ignored);
+}
+
 /// words: the command and whatever stands behind it beside flags.
 int run_named(const std::vector<std::string>& words) {
   const std::string& name = words[0];
@@ -117,6 +151,7 @@ int run_named(const std::vector<std::string>& words) {
                       "; there are ", join(names)));
   }
   if (words.size() > 1 && !found->takes_arguments) return report(surplus_word(name, words[1]));
+  warn_of_foreign_flags(name);
   given_arguments.assign(words.begin() + 1, words.end());
   try {
     return found->run();
