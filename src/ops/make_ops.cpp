@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "ops/cpu/make_cpu_ops.h"
 #include "ops/cuda/cuda_library.h"
+#include "ops/devices.h"
 #include "ops/ops.h"
 
 namespace crema {
@@ -69,13 +70,15 @@ std::shared_ptr<Ops> make_ops(const Device& device) {
   return cuda->make(device);
 }
 
-bool gpu_present() {
-  if (!driver_is_there() || !library()) return false;
+int gpu_count() {
+  if (!driver_is_there() || !library()) return 0;
   try {
-    return library()->device_count() > 0;
+    return library()->device_count();
   } catch (const Error&) {
-    return false;  // the reason is told where a GPU is asked for
+    return 0;  // the reason is told where a GPU is asked for
   }
 }
+
+bool gpu_present() { return gpu_count() > 0; }
 
 }  // namespace crema

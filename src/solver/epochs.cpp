@@ -31,7 +31,8 @@ void check(const SolverParameter& param, const std::string& file) {
 
 }  // namespace
 
-void resolve_epochs(SolverParameter& param, const std::string& file, const ReadOptions& options) {
+void resolve_epochs(SolverParameter& param, const std::string& file, const ReadOptions& options,
+                    int ranks) {
   if (!param.has_max_epoch() && !param.has_test_epoch() && !param.has_snapshot_epoch()) return;
   check(param, file);
   const NetSource source = train_net_source(param, file, options);
@@ -39,8 +40,8 @@ void resolve_epochs(SolverParameter& param, const std::string& file, const ReadO
   require(set.records > 0, file,
           ": lengths in epochs need a train net that reads records from a database or files; give "
           "max_iter, test_interval and snapshot instead");
-  const double epoch = static_cast<double>(set.records) /
-                       (static_cast<double>(set.batch_size) * std::max(1, param.iter_size()));
+  const double epoch = static_cast<double>(set.records) / (static_cast<double>(set.batch_size) *
+                                                           std::max(1, param.iter_size()) * ranks);
   const auto iterations = [&](float epochs) {
     return std::max(1, static_cast<int>(std::lround(epochs * epoch)));
   };

@@ -100,7 +100,7 @@ void check_policy(const SolverParameter& param, ErrorList& errors) {
 
 }  // namespace
 
-LearningRate::LearningRate(const SolverParameter& param) : param_(param) {
+LearningRate::LearningRate(const SolverParameter& param, bool log) : param_(param), log_(log) {
   for (const char* nets : {"net_param", "train_net_param", "test_net_param"}) {
     param_.GetReflection()->ClearField(&param_, param_.GetDescriptor()->FindFieldByName(nets));
   }
@@ -147,7 +147,7 @@ float LearningRate::at(int iter) {
   // BVLC: one step is caught up with per iteration after a resume, and none is ever taken back.
   if (param_.lr_policy() == "multistep" && steps_passed(iter) != current_step_) {
     current_step_ = steps_passed(iter);
-    LOG(INFO) << "MultiStep Status: Iteration " << iter << ", step = " << current_step_;
+    LOG_IF(INFO, log_) << "MultiStep Status: Iteration " << iter << ", step = " << current_step_;
   }
   if (iter < param_.rampup_interval()) {
     const double part = static_cast<double>(iter) / param_.rampup_interval();

@@ -17,7 +17,8 @@ class LearningRate {
  public:
   /// Throws Error when the policy is unknown (with the nearest name), a field that it needs is
   /// missing or out of range, or stepvalue is not sorted. All of these in one Error.
-  explicit LearningRate(const SolverParameter& param);
+  /// log: whether at() logs.
+  explicit LearningRate(const SolverParameter& param, bool log = true);
 
   /// The rate of iteration `iter`. Logs "MultiStep Status: ..." when multistep has moved on.
   float at(int iter);
@@ -31,6 +32,7 @@ class LearningRate {
   int steps_passed(int iter) const;
 
   SolverParameter param_;  // without nets
+  bool log_;
   int current_step_ = 0;
 };
 

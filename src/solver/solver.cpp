@@ -21,15 +21,15 @@ namespace {
 SolverParameter upgraded(const SolverParameter& param, const SolverOptions& options) {
   SolverParameter out = param;
   upgrade_solver(out, options.file);
-  resolve_epochs(out, options.file, options.read);
+  resolve_epochs(out, options.file, options.read, options.group ? options.group->ranks() : 1);
   return out;
 }
 
-LearningRate learning_rate(const SolverParameter& param, const std::string& file) {
+LearningRate learning_rate(const SolverParameter& param, const SolverOptions& options) {
   try {
-    return LearningRate(param);
+    return LearningRate(param, !options.group || options.group->rank() == 0);
   } catch (const Error& error) {
-    throw error.at(file);
+    throw error.at(options.file);
   }
 }
 
@@ -39,7 +39,7 @@ Solver::Solver(const SolverParameter& param, const SolverOptions& options)
     : param_(upgraded(param, options)),
       options_(options),
       prefix_(snapshot_prefix(param_, options.file)),
-      rate_(learning_rate(param_, options.file)) {
+      rate_(learning_rate(param_, options)) {
   check_fields();
   if (param_.snapshot() > 0 || param_.snapshot_after_train() || param_.has_keep_best()) {
     try {
@@ -67,11 +67,12 @@ void Solver::iterate() {
   trace_.begin(iter_ - first_iter_);
   const bool display = at_interval(param_.display());
   keep_loss(forward_backward(display));
-  if (display) show_iteration();
+  const auto outputs = display ? train_outputs() : std::vector<std::vector<double>>{};
+  if (display) show_iteration(outputs);
   const float rate = rate_.at(iter_);
   if (display) {
-    LOG(INFO) << "Iteration " << iter_ << ", lr = " << rate;
-    tell(-1, smoothed_loss(), rate);
+    LOG_IF(INFO, leads()) << "Iteration " << iter_ << ", lr = " << rate;
+    tell(-1, smoothed_loss(), rate, outputs);
   }
   try {
     updater_->update(iter_, rate);
@@ -80,7 +81,7 @@ void Solver::iterate() {
   }
   trace_.end(iter_ - first_iter_);
   ++iter_;
-  const SolverRequest request = options_.take_request();
+  const SolverRequest request = take_request();
   if (at_interval(param_.snapshot()) || request.snapshot) snapshot();
   stop_ |= request.stop;
 }
@@ -97,7 +98,7 @@ float Solver::forward_backward(bool display) {
     if (debug) net_->log_debug_backward();
     sum += loss;
   }
-  return sum / static_cast<float>(param_.iter_size());
+  return static_cast<float>(mean_over_ranks(sum / static_cast<float>(param_.iter_size())));
 }
 
 void Solver::stop_at_loss(float loss) {
@@ -124,38 +125,40 @@ double Solver::smoothed_loss() const {
   return std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
 }
 
-void Solver::show_iteration() {
+void Solver::show_iteration(const std::vector<std::vector<double>>& outputs) {
+  if (!leads()) return;
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - last_display_).count();
   const double rate = seconds > 0 ? (iter_ - last_display_iter_) / seconds : 0;
   LOG(INFO) << "Iteration " << iter_ << " (" << static_cast<float>(rate) << " iter/s, "
             << static_cast<float>(seconds) << "s/" << param_.display()
             << " iters), loss = " << static_cast<float>(smoothed_loss());
-  show_outputs("Train", net_->outputs(), outputs_of(*net_));
+  show_outputs("Train", net_->outputs(), outputs);
   options_.progress({.iter = iter_, .max_iter = param_.max_iter(), .iterations_per_second = rate});
   last_display_ = now;
   last_display_iter_ = iter_;
 }
 
 void Solver::solve() {
-  LOG(INFO) << "Solving " << net_->name();
-  LOG(INFO) << "Learning Rate Policy: " << param_.lr_policy();
+  LOG_IF(INFO, leads()) << "Solving " << net_->name();
+  LOG_IF(INFO, leads()) << "Learning Rate Policy: " << param_.lr_policy();
   stop_ = false;
   first_iter_ = iter_;
   trace_ = IterationTrace(options_.trace, param_.max_iter() - iter_);
   step(param_.max_iter() - iter_);
   if (param_.snapshot_after_train() && !at_interval(param_.snapshot())) snapshot();
   if (!stop_) finish();
-  LOG(INFO) << (stop_ ? "Optimization stopped early." : "Optimization Done.");
+  LOG_IF(INFO, leads()) << (stop_ ? "Optimization stopped early." : "Optimization Done.");
 }
 
 void Solver::finish() {
   if (at_interval(param_.display())) {
     const float loss = net_->forward();
     if (!std::isfinite(loss)) stop_at_loss(loss);
-    keep_loss(loss);
-    LOG(INFO) << "Iteration " << iter_ << ", loss = " << static_cast<float>(smoothed_loss());
-    tell(-1, smoothed_loss(), std::nullopt);
+    keep_loss(mean_over_ranks(loss));
+    LOG_IF(INFO, leads()) << "Iteration " << iter_
+                          << ", loss = " << static_cast<float>(smoothed_loss());
+    tell(-1, smoothed_loss(), std::nullopt, train_outputs());
   }
   if (at_interval(param_.test_interval())) test_all();
 }
@@ -165,6 +168,7 @@ bool Solver::wants_test() const {
 }
 
 void Solver::test_all() {
+  join_statistics();
   for (TestNet& test : tests_) test.began = test.now();
   for (size_t i = 0; i < tests_.size() && !stop_; ++i) test(static_cast<int>(i));
   if (stop_) return;
@@ -173,22 +177,24 @@ void Solver::test_all() {
 
 void Solver::test(int index) {
   TestNet& test = tests_[static_cast<size_t>(index)];
-  LOG(INFO) << "Iteration " << iter_ << ", Testing net (#" << index << ")";
+  LOG_IF(INFO, leads()) << "Iteration " << iter_ << ", Testing net (#" << index << ")";
   double loss = 0;
   if (!run_test(test, &loss)) {
-    LOG(INFO) << "Test interrupted.";
+    LOG_IF(INFO, leads()) << "Test interrupted.";
     return;
   }
-  if (param_.test_compute_loss()) LOG(INFO) << "Test loss: " << static_cast<float>(loss);
-  show_outputs("Test", test.net->outputs(), test.scores);
+  const bool shows_loss = leads() && param_.test_compute_loss();
+  LOG_IF(INFO, shows_loss) << "Test loss: " << static_cast<float>(loss);
+  if (leads()) show_outputs("Test", test.net->outputs(), test.scores);
   if (index == 0 && param_.has_keep_best()) judge_test();
-  tell(index, param_.test_compute_loss() ? std::optional(loss) : std::nullopt, std::nullopt);
+  tell(index, param_.test_compute_loss() ? std::optional(loss) : std::nullopt, std::nullopt,
+       test.scores);
 }
 
-void Solver::tell(int test_net, std::optional<double> loss, std::optional<float> rate) {
-  const bool is_test = test_net >= 0;
-  const Net& net = is_test ? *tests_[static_cast<size_t>(test_net)].net : *net_;
-  const auto values = is_test ? tests_[static_cast<size_t>(test_net)].scores : outputs_of(*net_);
+void Solver::tell(int test_net, std::optional<double> loss, std::optional<float> rate,
+                  const std::vector<std::vector<double>>& values) {
+  if (!leads()) return;
+  const Net& net = test_net >= 0 ? *tests_[static_cast<size_t>(test_net)].net : *net_;
   SolverEvent event{.iter = iter_, .test_net = test_net, .loss = loss, .rate = rate, .outputs = {}};
   event.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -200,9 +206,10 @@ void Solver::tell(int test_net, std::optional<double> loss, std::optional<float>
 bool Solver::run_test(TestNet& test, double* loss) {
   std::vector<std::vector<double>> sums;
   test.detections.clear();
-  for (int i = 0; i < test.iterations; ++i) {
+  for (int i = 0; i < test.iterations / test.ranks; ++i) {
     serve_requests();
     if (stop_) return false;
+    if (rank() >= test.ranks) continue;
     *loss += test.net->forward() / test.iterations;
     std::vector<std::vector<double>> values = outputs_of(*test.net);
     if (param_.eval_type() == "detection") take_detections(test, values);
@@ -212,6 +219,7 @@ bool Solver::run_test(TestNet& test, double* loss) {
     for (double& sum : output) sum /= test.iterations;
   }
   for (const auto& [k, detections] : test.detections) sums[k] = {score_of(test, k)};
+  sum_test(test, sums, loss);
   test.scores = std::move(sums);
   return true;
 }
@@ -236,14 +244,14 @@ double Solver::score_of(const TestNet& test, size_t output) const {
   const DetectionScore& detections = test.detections.at(output);
   if (param_.show_per_class_result()) {
     for (const auto& [label, score] : detections.per_class(kind)) {
-      LOG(INFO) << "class" << label << ": " << static_cast<float>(score);
+      LOG_IF(INFO, leads()) << "class" << label << ": " << static_cast<float>(score);
     }
   }
   return detections.mean(kind);
 }
 
 void Solver::serve_requests() {
-  const SolverRequest request = options_.take_request();
+  const SolverRequest request = take_request();
   if (request.snapshot) snapshot();
   stop_ |= request.stop;
 }

@@ -15,6 +15,7 @@
 #include "io/prototxt.h"
 #include "io/solver_state.h"
 #include "net/net.h"
+#include "parallel/communicator.h"
 #include "solver/detection_score.h"
 #include "solver/learning_rate.h"
 #include "solver/signals.h"
@@ -42,6 +43,9 @@ struct SolverEvent {
 struct SolverOptions {
   std::string file = "solver";  // the solver's path: for errors and the snapshot prefix
   std::shared_ptr<Ops> ops;
+  /// The ranks that train one net together, each a solver in a thread of its own (see
+  /// solver_group.h); nullptr: this one alone.
+  std::shared_ptr<Communicator> group;
   std::string resume;  // a solver state to go on from; the solver's weights are not loaded then
   bool fuse = true, force_nchw = false;
   size_t memory_limit = 0;  // of the train net with its histories, in bytes; 0: the device's
@@ -70,7 +74,8 @@ class Solver {
   void step(int iterations);
   /// One test of every test net, logged.
   void test_all();
-  /// Writes weights and state; returns the state's path. Throws Error; old files stay whole then.
+  /// Writes weights and state; returns the state's path. Of several ranks rank 0 writes, and all of
+  /// them must call it. Throws Error; old files stay whole then.
   /// In the middle of tests the state has the test nets as they were before, since a resumed run
   /// tests again.
   std::string snapshot();
@@ -97,7 +102,8 @@ class Solver {
   };
   struct TestNet {
     std::unique_ptr<Net> net;
-    int iterations;
+    int iterations;  // over all ranks
+    int ranks = 1;   // that share them
     std::vector<std::vector<double>> scores;
     std::map<size_t, DetectionScore> detections;  // by output: those of DetectionEvaluate
     std::optional<Position> began;                // while tests run, and after they were broken off
@@ -117,14 +123,24 @@ class Solver {
   void iterate();
   float forward_backward(bool display);
   void keep_loss(double loss);
-  void show_iteration();
-  void tell(int test_net, std::optional<double> loss, std::optional<float> rate);
+  void show_iteration(const std::vector<std::vector<double>>& outputs);
+  void tell(int test_net, std::optional<double> loss, std::optional<float> rate,
+            const std::vector<std::vector<double>>& outputs);
   void finish();
   bool at_interval(int interval) const { return interval > 0 && iter_ % interval == 0; }
   bool wants_test() const;
   void serve_requests();
   void test(int index);
   bool run_test(TestNet& test, double* loss);
+  void sum_test(const TestNet& test, std::vector<std::vector<double>>& sums, double* loss) const;
+  int ranks() const { return options_.group ? options_.group->ranks() : 1; }
+  int rank() const { return options_.group ? options_.group->rank() : 0; }
+  bool leads() const { return rank() == 0; }
+  int ranks_of_test(int iterations) const;
+  double mean_over_ranks(double value) const;
+  std::vector<std::vector<double>> train_outputs() const;
+  SolverRequest take_request();
+  void join_statistics();
   void check_best() const;
   size_t best_output() const;
   void judge_test();

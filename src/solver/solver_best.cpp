@@ -56,6 +56,7 @@ void Solver::judge_test() {
   if (is_better) {
     best_ = BestScore{.score = score, .iter = iter_, .tests_since = 0};
     const std::string file = best_file(prefix_, param_.snapshot_format());
+    if (!leads()) return;
     write_net(*net_, file, param_.snapshot_format(), false);
     LOG(INFO) << "Best " << param_.keep_best() << " so far: " << score << " at iteration " << iter_
               << ", kept in " << file;
@@ -64,8 +65,9 @@ void Solver::judge_test() {
   if (best_) ++best_->tests_since;
   const int tests = best_ ? best_->tests_since : 0;
   if (param_.patience() == 0 || tests < param_.patience()) return;
-  LOG(INFO) << "Stopping: " << param_.keep_best() << " got no better in " << tests
-            << " tests; the best was " << best_->score << " at iteration " << best_->iter;
+  LOG_IF(INFO, leads()) << "Stopping: " << param_.keep_best() << " got no better in " << tests
+                        << " tests; the best was " << best_->score << " at iteration "
+                        << best_->iter;
   stop_ = true;
 }
 

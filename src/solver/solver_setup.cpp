@@ -61,8 +61,8 @@ void seek_batches(Net& net, uint64_t batches) {
 }
 
 /// Moves each data layer of a net to its cursor; of several with one name each has its own, in the
-/// order of the net. Layers that have none stay.
-void seek_cursors(Net& net, int number, const std::vector<RecordCursor>& cursors) {
+/// order of the net. Layers that have none stay. Cursors count the records of all readers.
+void seek_cursors(Net& net, int number, const std::vector<RecordCursor>& cursors, int readers) {
   std::map<std::string, std::deque<uint64_t>> records;
   for (const RecordCursor& cursor : cursors) {
     if (cursor.net == number) records[cursor.layer].push_back(cursor.record);
@@ -71,7 +71,7 @@ void seek_cursors(Net& net, int number, const std::vector<RecordCursor>& cursors
     Feed* feed = net.layer(i).feed();
     std::deque<uint64_t>& own = records[net.layer_name(i)];
     if (feed == nullptr || own.empty()) continue;
-    feed->seek(own.front());
+    feed->seek(own.front() / static_cast<uint64_t>(readers));
     own.pop_front();
   }
 }
@@ -121,7 +121,7 @@ void Solver::start(const std::optional<SolverSnapshot>& state) {
   seed_ = seed_of(param_, state);
   build_nets();
   check_best();
-  updater_ = std::make_unique<Updater>(param_, *net_);
+  updater_ = std::make_unique<Updater>(param_, *net_, options_.group.get());
   if (state) restore_history(*state);
   for (size_t i = 0; i < files.size(); ++i) {
     if (!state) LOG(INFO) << "Finetuning from " << files[i];
@@ -144,6 +144,9 @@ NetOptions Solver::net_options(const NetSource& source, Phase phase) const {
     options.histories = history_count(parse_rule(param_.type()));
   }
   options.seed = seed_;
+  options.log = leads();
+  options.ranks = phase == TRAIN ? ranks() : ranks_of_test(source.test_iter);
+  options.rank = rank() % options.ranks;
   options.file = source.file;
   return options;
 }
@@ -159,6 +162,7 @@ void Solver::build_nets() {
     tests_.push_back({.net = std::make_unique<Net>(source.net, net_options(source, TEST),
                                                    options_.ops, net_.get()),
                       .iterations = source.test_iter,
+                      .ranks = ranks_of_test(source.test_iter),
                       .scores = {},
                       .detections = {},
                       .began = {}});
@@ -166,7 +170,9 @@ void Solver::build_nets() {
 }
 
 std::string Solver::snapshot() {
+  join_statistics();
   const SnapshotFiles files = snapshot_files(prefix_, iter_, param_.snapshot_format());
+  if (!leads()) return last_state_ = files.state;
   const bool hdf5 = param_.snapshot_format() == SolverParameter::HDF5;
   const char* kind = hdf5 ? "HDF5 file " : "binary proto file ";
   LOG(INFO) << "Snapshotting to " << kind << files.weights;
@@ -179,12 +185,16 @@ std::string Solver::snapshot() {
   state.seed = seed_;
   state.forward_count = net_->forward_count();
   state.best = best_;
-  for (const auto& [layer, record] : net_->cursors())
-    state.cursors.push_back({.net = 0, .layer = layer, .record = record});
+  // Counted over all ranks, so that another number of them can go on.
+  const auto keep = [&](int net, const std::string& layer, uint64_t record, int readers) {
+    const uint64_t of_all = record * static_cast<uint64_t>(readers);
+    state.cursors.push_back({.net = net, .layer = layer, .record = of_all});
+  };
+  for (const auto& [layer, record] : net_->cursors()) keep(0, layer, record, ranks());
   for (size_t i = 0; i < tests_.size(); ++i) {
     const Position position = tests_[i].began ? *tests_[i].began : tests_[i].now();
     for (const auto& [layer, record] : position.cursors) {
-      state.cursors.push_back({.net = static_cast<int>(i) + 1, .layer = layer, .record = record});
+      keep(static_cast<int>(i) + 1, layer, record, tests_[i].ranks);
     }
     state.test_forward_counts.push_back(position.forward_count);
   }
@@ -220,9 +230,9 @@ void Solver::restore_cursors(const SolverSnapshot& state) {
   for (size_t i = 0; i < tests_.size() && i < state.test_forward_counts.size(); ++i) {
     tests_[i].net->set_forward_count(state.test_forward_counts[i]);
   }
-  seek_cursors(*net_, 0, state.cursors);
+  seek_cursors(*net_, 0, state.cursors, ranks());
   for (size_t i = 0; i < tests_.size(); ++i) {
-    seek_cursors(*tests_[i].net, static_cast<int>(i) + 1, state.cursors);
+    seek_cursors(*tests_[i].net, static_cast<int>(i) + 1, state.cursors, tests_[i].ranks);
   }
 }
 
@@ -231,7 +241,7 @@ void Solver::derive_cursors() {
   seek_batches(*net_, static_cast<uint64_t>(iter_) * static_cast<uint64_t>(param_.iter_size()));
   for (TestNet& test : tests_) {
     seek_batches(*test.net, static_cast<uint64_t>(tests_before(iter_)) *
-                                static_cast<uint64_t>(test.iterations));
+                                static_cast<uint64_t>(test.iterations / test.ranks));
   }
 }
 

@@ -112,8 +112,9 @@ void check_update_fields(const SolverParameter& param) {
   errors.throw_if_any();
 }
 
-Updater::Updater(const SolverParameter& param, Net& net)
+Updater::Updater(const SolverParameter& param, Net& net, Communicator* group)
     : net_(net),
+      group_(group),
       param_(without_nets(param)),
       rule_(parse_rule(param.type())),
       extra_(extra_of(param.type())) {
@@ -184,22 +185,32 @@ double Updater::gradient_norm() const {
 float Updater::clip_factor() const {
   const float clip = param_.clip_gradients();
   if (clip < 0) return 1;
-  const double norm = gradient_norm();
+  const double norm = gradient_norm() / ranks();
   require(std::isfinite(norm), "the L2 norm of the gradients is ", norm,
           ", there is nothing to clip");
   if (norm <= clip) return 1;
   const double factor = clip / norm;
-  LOG(INFO) << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << clip
-            << ") by scale factor " << factor;
+  LOG_IF(INFO, group_ == nullptr || group_->rank() == 0)
+      << "Gradient clipping: scaling down gradients (L2 norm " << norm << " > " << clip
+      << ") by scale factor " << factor;
   return static_cast<float>(factor);
 }
 
+void Updater::join_gradients() {
+  if (ranks() == 1) return;
+  const TraceSpan span("update", "sum over ranks", true);
+  for (const GroupState& state : groups_) {
+    if (state.group->gradient) group_->sum(net_.ops(), state.group->gradient);
+  }
+}
+
 void Updater::update(int iter, float rate) {
+  join_gradients();
   const TraceSpan span("update", "update", true);
   const float momentum = momentum_at(param_, iter, rate), decay = weight_decay_at(param_, iter);
   StepScalars step;
   step.rate = rate;
-  step.grad_scale = clip_factor() / static_cast<float>(param_.iter_size());
+  step.grad_scale = clip_factor() / static_cast<float>(param_.iter_size() * ranks());
   step.iteration = iter;
   step.forward_count = net_.forward_count();
   const double t = iter + 1.0;

@@ -10,6 +10,7 @@
 #include "net/net.h"
 #include "ops/ops.h"
 #include "ops/replay.h"
+#include "parallel/communicator.h"
 
 namespace crema {
 
@@ -30,10 +31,12 @@ void check_update_fields(const SolverParameter& param);
 
 class Updater {
  public:
-  /// Allocates the history, zeros, on the net's device. The net must outlive the updater.
-  Updater(const SolverParameter& param, Net& net);
+  /// Allocates the history, zeros, on the net's device. The net must outlive the updater, and so
+  /// must the group of ranks that train together, where there is one.
+  Updater(const SolverParameter& param, Net& net, Communicator* group = nullptr);
 
-  /// w -= the rule's step of the gradients that backward left, with `rate` and the iteration's
+  /// w -= the rule's step of the gradients that backward left (the mean over all ranks'), with
+  /// `rate` and the iteration's
   /// number before it is counted. Logs a line where clip_gradients scales. Throws Error when the
   /// norm to clip is not finite.
   void update(int iter, float rate);
@@ -65,6 +68,8 @@ class Updater {
   Member member(const GroupState& state, int param) const;
   std::vector<double> sums_of_squares(const std::vector<CTensor>& tensors) const;
   double gradient_norm() const;
+  void join_gradients();
+  int ranks() const { return group_ != nullptr ? group_->ranks() : 1; }
   void update_by_layer(const GroupState& state, UpdateRule rule, const StepScalars& step);
   void update_adamw(const GroupState& state, UpdateRule rule);
   void update_lamb(const GroupState& state, UpdateRule rule, float rate);
@@ -72,6 +77,7 @@ class Updater {
   std::vector<Place> places() const;
 
   Net& net_;
+  Communicator* group_;
   SolverParameter param_;  // without nets
   Rule rule_;
   Extra extra_;

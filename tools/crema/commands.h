@@ -58,7 +58,11 @@ const std::vector<std::string>& arguments();
 /// GPU is asked for and there is none.
 Device chosen_device(const SolverParameter* solver = nullptr);
 
-/// The numbers of --gpu; "all" stands for the first. Throws Error for anything else.
+/// The devices to train on: as chosen_device(), but all that --gpu names.
+std::vector<Device> chosen_devices(const SolverParameter& solver);
+
+/// The numbers of --gpu, or those of all GPUs for "all". Throws Error for anything else, and where
+/// a number stands twice.
 std::vector<int> gpu_list();
 
 /// --stage as a list; empty when the flag is not given.

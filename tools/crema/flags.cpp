@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "commands.h"
+#include "ops/devices.h"
 
 DEFINE_string(solver, "", "train, lint: the solver's file");
 DEFINE_string(model, "", "test, time, run, summary, deploy, classify, lint, draw: the net's file");
@@ -23,7 +24,7 @@ DEFINE_int64(
     "crops); train takes it instead of random_seed");
 DEFINE_string(gpu, "",
               "train, test, time, run, summary, classify, device_query: run on this GPU, by its "
-              "number");
+              "number; train, device_query: on several, with commas between them, or on all");
 DEFINE_bool(cpu, false, "Run on the CPU, whatever the solver's file says");
 DEFINE_string(iterations, "50",
               "test, time: how many batches; test: \"all\" is the whole set once, with a smaller "
@@ -97,38 +98,53 @@ Device use_cpu() {
   return device;
 }
 
-Device use_gpu(int index) {
-  const Device device{.gpu = true, .index = index, .tf32 = FLAGS_precision == "tf32"};
-  const std::string name = make_ops(device)->describe();
-  LOG(INFO) << "Using GPUs " << index;
-  LOG(INFO) << "GPU " << index << ": " << name;
-  require_precision(device);
-  return device;
+std::vector<Device> use_gpus(const std::vector<int>& indices) {
+  std::vector<Device> devices;
+  LOG(INFO) << "Using GPUs " << join(indices);
+  for (const int index : indices) {
+    const Device device{.gpu = true, .index = index, .tf32 = FLAGS_precision == "tf32"};
+    LOG(INFO) << "GPU " << index << ": " << make_ops(device)->describe();
+    require_precision(device);
+    devices.push_back(device);
+  }
+  return devices;
 }
+
+Device use_gpu(int index) { return use_gpus({index})[0]; }
 
 }  // namespace
 
 std::vector<int> gpu_list() {
   std::vector<int> out;
-  for (const std::string& part : split(FLAGS_gpu == "all" ? "0" : FLAGS_gpu, ',')) {
+  if (FLAGS_gpu == "all") {
+    // Where none answers, GPU 0 is asked for the reason.
+    for (int index = 0; index < std::max(1, gpu_count()); ++index) out.push_back(index);
+    return out;
+  }
+  for (const std::string& part : split(FLAGS_gpu, ',')) {
     const bool is_number = !part.empty() && part.size() < 5 &&
                            part.find_first_not_of("0123456789") == std::string::npos;
     require(is_number,
             "--gpu takes the number of a GPU, or several with commas between them, not \"",
             FLAGS_gpu, "\"");
-    out.push_back(std::stoi(part));
+    const int index = std::stoi(part);
+    require(std::find(out.begin(), out.end(), index) == out.end(), "--gpu=", FLAGS_gpu,
+            " names GPU ", index, " twice");
+    out.push_back(index);
   }
   return out;
+}
+
+std::vector<Device> chosen_devices(const SolverParameter& solver) {
+  if (FLAGS_cpu || FLAGS_gpu.empty()) return {chosen_device(&solver)};
+  return use_gpus(gpu_list());
 }
 
 Device chosen_device(const SolverParameter* solver) {
   require(!FLAGS_cpu || FLAGS_gpu.empty(), "--cpu and --gpu exclude each other");
   if (FLAGS_cpu) return use_cpu();
   if (!FLAGS_gpu.empty()) {
-    const std::vector<int> gpus = gpu_list();
-    require(solver == nullptr || gpus.size() == 1, "--gpu=", FLAGS_gpu,
-            ": training on several GPUs is not there yet");
-    return use_gpu(gpus.at(0));
+    return use_gpu(gpu_list().at(0));
   }
   if (solver != nullptr && solver->has_solver_mode()) {
     if (solver->solver_mode() == SolverParameter::CPU) return use_cpu();

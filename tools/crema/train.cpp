@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "metrics.h"
 #include "solver/signals.h"
-#include "solver/solver.h"
+#include "solver/solver_group.h"
 
 DEFINE_string(sigint_effect, "stop", "train: what SIGINT asks for: stop, snapshot or none");
 DEFINE_string(sighup_effect, "snapshot", "train: what SIGHUP asks for: stop, snapshot or none");
@@ -39,6 +39,35 @@ void apply_weights_flag(SolverParameter& param) {
   if (!FLAGS_weights.empty()) param.add_weights(FLAGS_weights);
 }
 
+/// What reads ahead may wait for a source that gives nothing more; a stopped run does not wait for
+/// it.
+void leave_if_stopped(const Solver& solver) {
+  if (!solver.stopped_early()) return;
+  google::FlushLogFiles(google::GLOG_INFO);
+  std::fflush(nullptr);
+  std::_Exit(0);
+}
+
+void solve(Solver& solver, int rank) {
+  LOG_IF(INFO, rank == 0) << "Starting Optimization";
+  solver.solve();
+  LOG_IF(INFO, rank == 0) << "Optimization Done.";
+  if (rank == 0) leave_if_stopped(solver);
+}
+
+void train(const SolverParameter& param, SolverOptions& options) {
+  const std::vector<Device> devices = chosen_devices(param);
+  if (devices.size() > 1) {
+    const auto ranks = static_cast<int>(devices.size());
+    const auto device = [&](int rank) { return make_ops(devices[static_cast<size_t>(rank)]); };
+    solve_together(param, options, {.ranks = ranks, .make_ops = device, .work = solve});
+    return;
+  }
+  options.ops = make_ops(devices[0]);
+  auto solver = std::make_unique<Solver>(param, options);
+  solve(*solver, 0);
+}
+
 }  // namespace
 
 int train_command() {
@@ -53,7 +82,6 @@ int train_command() {
   const NetOptions net = net_options();
   SolverOptions options;
   options.file = FLAGS_solver;
-  options.ops = make_ops(chosen_device(&param));
   options.resume = FLAGS_snapshot;
   options.fuse = net.fuse;
   options.force_nchw = net.force_nchw;
@@ -64,17 +92,7 @@ int train_command() {
   if (::isatty(STDERR_FILENO) != 0) options.progress = show_time_left;
   Metrics metrics;
   options.observe = [&metrics](const SolverEvent& event) { metrics.add(event); };
-  auto solver = std::make_unique<Solver>(param, options);
-  LOG(INFO) << "Starting Optimization";
-  solver->solve();
-  LOG(INFO) << "Optimization Done.";
-  if (solver->stopped_early()) {
-    // What reads ahead may wait for a source that gives nothing more; a stopped run does not wait
-    // for it.
-    google::FlushLogFiles(google::GLOG_INFO);
-    std::fflush(nullptr);
-    std::_Exit(0);
-  }
+  train(param, options);
   return 0;
 }
 
