@@ -1,12 +1,9 @@
 // The only place that names a backend. libcrema_cuda.so is loaded on first use: linked, its
 // libraries would cost every start half a second of CPU.
 #include <dlfcn.h>
-#include <unistd.h>
-
-#include <climits>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/shared_library.h"
 #include "ops/cpu/make_cpu_ops.h"
 #include "ops/cuda/cuda_library.h"
 #include "ops/devices.h"
@@ -18,15 +15,6 @@ namespace {
 constexpr const char* kLibraryName = "libcrema_cuda.so";
 constexpr const char* kDriverName = "libcuda.so.1";
 
-/// name in the lib folder beside the program's own folder; as it is where it does not lie there.
-std::string beside_program(const char* name) {
-  char path[PATH_MAX];
-  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string program(path, size > 0 ? static_cast<size_t>(size) : 0);
-  const std::string beside = program.substr(0, program.rfind('/')) + "/../lib/" + name;
-  return exists(beside) ? beside : name;
-}
-
 /// Cheap, unlike loading the backend: whether there is a driver at all.
 bool driver_is_there() {
   static const bool found =
@@ -36,14 +24,8 @@ bool driver_is_there() {
 
 /// The backend, or nullptr and the loader's reason.
 const CudaLibrary* load(std::string& reason) {
-  void* handle = ::dlopen(beside_program(kLibraryName).c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* entry = handle ? ::dlsym(handle, kCudaLibraryEntry) : nullptr;
-  if (!entry) {
-    const char* error = ::dlerror();
-    reason = error ? error : kLibraryName;
-    return nullptr;
-  }
-  return reinterpret_cast<CudaLibraryEntry>(entry)();
+  void* entry = load_function(kLibraryName, kCudaLibraryEntry, &reason);
+  return entry != nullptr ? reinterpret_cast<CudaLibraryEntry>(entry)() : nullptr;
 }
 
 const CudaLibrary* library(std::string* reason = nullptr) {

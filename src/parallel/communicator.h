@@ -1,8 +1,9 @@
 // One rank's end of a group that trains one net together: sums over all ranks. This one goes
-// through host memory, whatever the devices are.
+// through host memory, whatever the devices are; nccl/ has one between GPUs.
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ops/ops.h"
@@ -25,7 +26,10 @@ class Communicator {
   int ranks() const { return group_.ranks(); }
   void meet() { group_.meet(); }
 
-  /// x becomes the sum of all ranks' x, f32 of one count, in the memory of this rank's device.
+  /// How sums are made, for the log.
+  virtual std::string describe() const { return "through host memory"; }
+  /// x becomes the sum of all ranks' x, f32 of one count, in the memory of this rank's device:
+  /// before whatever `ops` is asked for next.
   virtual void sum(Ops& ops, const Tensor& x);
   /// The same for values on the host.
   void sum(std::span<double> values);

@@ -28,10 +28,26 @@ void ThreadGroup::wait(std::unique_lock<std::mutex>& lock) {
 }
 
 void ThreadGroup::give_up(const std::string& reason) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (!is_broken_) reason_ = reason;
-  is_broken_ = true;
-  all_here_.notify_all();
+  std::vector<std::function<void()>> actions;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_broken_) reason_ = reason;
+    is_broken_ = true;
+    actions.swap(actions_);
+    all_here_.notify_all();
+  }
+  for (const std::function<void()>& action : actions) action();
+}
+
+void ThreadGroup::when_broken(std::function<void()> action) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_broken_) {
+      actions_.push_back(std::move(action));
+      return;
+    }
+  }
+  action();
 }
 
 }  // namespace crema

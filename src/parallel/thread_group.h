@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ class ThreadGroup {
   /// Nobody waits for this thread any more: every other one gets GroupBroken where it waits, or
   /// comes to wait.
   void give_up(const std::string& reason) noexcept;
+  /// Called once, in the thread that gives up first (at once where one has): to end what a thread
+  /// may wait for elsewhere.
+  void when_broken(std::function<void()> action);
 
  private:
   void wait(std::unique_lock<std::mutex>& lock);
@@ -43,6 +47,7 @@ class ThreadGroup {
   uint64_t meetings_ = 0;
   bool is_broken_ = false;
   std::string reason_;
+  std::vector<std::function<void()>> actions_;
 };
 
 }  // namespace crema

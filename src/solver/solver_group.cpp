@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "parallel/make_communicator.h"
 
 namespace crema {
 namespace {
@@ -42,10 +43,17 @@ class Group {
   }
 
  private:
-  /// All ranks come to the end of this together, or one of them fails and the others hear of it.
+  struct Member {
+    SolverOptions options;
+    std::unique_ptr<Solver> solver;
+  };
+
+  /// All ranks come to the end of this together, or one of them fails and the others hear of it:
+  /// before its solver goes, whose device may wait for theirs.
   void guarded(int rank) {
+    Member member{.options = options_, .solver = nullptr};
     try {
-      work(rank);
+      work(rank, member);
     } catch (const GroupBroken& error) {
       threads_.give_up(error.what());
     } catch (const Error& error) {
@@ -65,13 +73,15 @@ class Group {
     threads_.give_up("rank " + std::to_string(rank) + " has failed: " + reason);
   }
 
-  void work(int rank) {
-    SolverOptions options = options_;
-    options.group = std::make_shared<Communicator>(threads_, rank);
-    std::unique_ptr<Solver> solver;
+  void work(int rank, Member& member) {
+    SolverOptions& options = member.options;
+    options.ops = group_.make_ops(rank);
+    options.group = make_communicator(threads_, rank, *options.ops);
     if (rank == 0) {
-      solver = build(rank, options);
-      param_.set_random_seed(static_cast<int64_t>(solver->seed()));  // it may have been drawn
+      LOG(INFO) << threads_.ranks() << " devices, which add up gradients "
+                << options.group->describe();
+      member.solver = std::make_unique<Solver>(param_, options);
+      param_.set_random_seed(static_cast<int64_t>(member.solver->seed()));  // it may be drawn
       const Quiet quiet;
       threads_.meet();
       threads_.meet();
@@ -80,17 +90,12 @@ class Group {
       options.observe = [](const SolverEvent&) {};
       options.progress = [](const Progress&) {};
       options.trace.clear();
-      solver = build(rank, options);
+      member.solver = std::make_unique<Solver>(param_, options);
       threads_.meet();
     }
-    group_.work(*solver, rank);
+    group_.work(*member.solver, rank);
     threads_.meet();
-    if (rank == 0) stopped_early_ = solver->stopped_early();
-  }
-
-  std::unique_ptr<Solver> build(int rank, SolverOptions& options) {
-    options.ops = group_.make_ops(rank);
-    return std::make_unique<Solver>(param_, options);
+    if (rank == 0) stopped_early_ = member.solver->stopped_early();
   }
 
   SolverParameter param_;

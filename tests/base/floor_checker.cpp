@@ -33,7 +33,7 @@ const std::vector<Owned> kOwned = {
     {"mpi.h", {"src/parallel/"}},
     {"opencv2/", {"src/io/image/"}},
     {"ops/cpu/", {"src/ops/cpu/", "src/ops/make_ops.cpp"}},
-    {"ops/cuda/", {"src/ops/cuda/", "src/ops/make_ops.cpp"}},
+    {"ops/cuda/", {"src/ops/cuda/", "src/ops/make_ops.cpp", "src/parallel/nccl/"}},
     {"reference/", {"tests/"}},
     {"gtest/", {"tests/"}},
 };
