@@ -55,6 +55,7 @@ std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& 
                         .ranks = context.ranks,
                         .transform = {}};
   PrefetchFeed::Options pipeline;
+  pipeline.threads /= context.ranks;  // which share this machine; at least one is left
   const uint32_t prefetch = layer.data_param().prefetch();
   require(prefetch <= kMostBatches, "data_param: prefetch: ", prefetch, " batches are too many, ",
           kMostBatches, " are possible");
