@@ -75,6 +75,7 @@ std::map<int, double> DetectionScore::per_class(ApKind kind) const {
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<bool> is_right;
+    is_right.reserve(found.size());
     for (const auto& [score, right] : found) is_right.push_back(right);
     scores[label] = average_precision(is_right, c.positives, kind);
   }

@@ -49,6 +49,7 @@ void Solver::join_statistics() {
     std::vector<double> values(own.begin(), own.end());
     options_.group->sum(values);
     std::vector<float> mean;
+    mean.reserve(values.size());
     for (const double sum : values) mean.push_back(static_cast<float>(sum / ranks()));
     net_->set_param_values(static_cast<int>(i), mean);
     has_any = true;

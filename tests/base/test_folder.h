@@ -1,9 +1,8 @@
 // A folder of a test's own: tests run side by side, so none may write a file that another knows.
 #pragma once
 
-#include <stdlib.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
