@@ -50,10 +50,13 @@ ListEntry parse_line(std::string_view line, const ListOptions& options) {
             line, "\"");
   } else {
     entry.labels.resize(static_cast<size_t>(options.label_count));
+    const std::string needed = str("\", which needs ", options.label_count, " at its end");
     for (size_t i = entry.labels.size(); i-- > 0;) {
+      require(rest.find_last_of(kBlanks) != std::string_view::npos, "too few labels in \"", line,
+              needed);
       const std::string_view label = take_label(rest, line);
       require(parse_number(label, entry.labels[i]), "label \"", label, "\" is not a number in \"",
-              line, "\", which needs ", options.label_count, " at its end");
+              line, needed);
     }
     const float first = entry.labels[0];
     entry.label = first > -1e9F && first < 1e9F ? static_cast<int>(first) : 0;

@@ -34,8 +34,9 @@ TEST(Labels, MustBeThereInEachLine) {
   EXPECT_HAS(
       error("a.png 1 x 2\n", {.label_count = 3}),
       "list.txt:1: label \"x\" is not a number in \"a.png 1 x 2\", which needs 3 at its end");
-  EXPECT_HAS(error("a.png 1\n", {.label_count = 2}), "label \"a.png\" is not a number");
-  EXPECT_HAS(error("1 2\n", {.label_count = 2}), "no label after the path");
+  EXPECT_HAS(error("a.png 1\n", {.label_count = 2}),
+             "list.txt:1: too few labels in \"a.png 1\", which needs 2 at its end");
+  EXPECT_HAS(error("a b.png 1\n", {.label_count = 2}), "label \"b.png\" is not a number");
   EXPECT_HAS(error("a.png nan\n", {.is_whole = false}), "label \"nan\" is not a number");
   EXPECT_HAS(error("a.png 1\n", {.label_count = 0}), "at least one label is needed, not 0");
 }

@@ -86,7 +86,10 @@ TEST(DetectionTest, ScoreIsTheMeanAveragePrecision) {
       detector("eval_type: 'detection' ap_version: '11point' show_per_class_result: true "));
   const LogLines log;
   solver->test_all();
-  EXPECT_EQ(solver->test_scores(0), (std::vector<std::vector<double>>{{0.5}}));
+  const std::vector<std::vector<double>> scores = solver->test_scores(0);
+  ASSERT_EQ(scores.size(), 1U);
+  ASSERT_EQ(scores[0].size(), 1U);
+  EXPECT_NEAR(scores[0][0], 0.5, 1e-6);
   EXPECT_EQ(log.with("    Test net output #0: detection_eval = 0.5").size(), 1U);
   EXPECT_EQ(log.with("class1: 1").size(), 1U);
   EXPECT_EQ(log.with("class2: 0").size(), 1U);

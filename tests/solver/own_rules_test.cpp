@@ -15,7 +15,7 @@ constexpr const char* kNet =
     "net_param { name: 'three' "
     "layer { name: 'x' type: 'DummyData' top: 'x1' top: 'x2' top: 'y' dummy_data_param { "
     "shape { dim: 1 dim: 1 } data_filler { value: 2 } data_filler { value: -1 } "
-    "data_filler { value: 1 } } } "
+    "data_filler { value: 2 } } } "
     "layer { name: 'x12' type: 'Concat' bottom: 'x1' bottom: 'x2' top: 'x' } "
     "layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip' param { lr_mult: 1 } "
     "param { lr_mult: 2 decay_mult: 0 } inner_product_param { num_output: 1 "
@@ -113,7 +113,7 @@ TEST_P(OwnRules, FollowTheFormula) {
   Param w{{0.5, 0.5}, {0, 0}, {0, 0}, 1, 1, true}, b{{0.5}, {0}, {0}, 2, 0, false};
   for (int t = 1; t <= 6; ++t) {
     solver->step(1);
-    const double r = 2 * w.w[0] - w.w[1] + b.w[0] - 1;
+    const double r = 2 * w.w[0] - w.w[1] + b.w[0] - 2;
     GetParam().step(w, {2 * r, -r}, t);
     GetParam().step(b, {r}, t);
     const std::vector<float> params = all_params(*solver);
