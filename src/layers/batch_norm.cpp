@@ -1,9 +1,12 @@
 // y = act((x - mean) / sqrt(variance + eps)) per channel (axis 1). The parameters are running sums
 // of means and of sample variances and the factor that divides them; forward updates them whenever
-// it uses the batch's own statistics.
+// it uses the batch's own statistics. With scale_bias (NVCaffe) the layer multiplies by parameter 3
+// and adds parameter 4 itself, in the way in which it absorbs a Scale layer.
 #include "ops/kernels/batch_norm.h"
 
 #include <glog/logging.h>
+
+#include <algorithm>
 
 #include "layers/checks.h"
 #include "layers/common.h"
@@ -20,19 +23,27 @@ class BatchNormLayer : public Layer {
     const BatchNormParameter& p = param_.batch_norm_param();
     require(bottom[0].axes() >= 1, bottom_text(param_, 0), " must have at least one axis");
     require(p.eps() >= 0, "eps: must not be negative");
-    require(param_.param_size() <= 3, "param: ", param_.param_size(),
-            " are given, but BatchNorm has 3 parameters");
-    for (const ParamSpec& spec : param_.param()) {
-      require(spec.lr_mult() == 0,
+    const int count = p.scale_bias() ? 5 : 3;
+    require(param_.param_size() <= count, "param: ", param_.param_size(),
+            " are given, but BatchNorm has ", count, " parameters",
+            p.scale_bias() ? "" : " (5 with scale_bias)");
+    for (int i = 0; i < std::min(param_.param_size(), 3); ++i) {
+      require(param_.param(i).lr_mult() == 0,
               "lr_mult: must be 0: BatchNorm's parameters are statistics that forward updates; ",
               "a Scale layer behind it learns");
     }
     // BVLC: a blob of one axis is one channel (Caffe reads an axis that is not there and aborts).
     shape_ = bottom[0].axes() == 1 ? Shape{bottom[0][0], 1} : bottom[0];
-    params_.resize(3);
+    params_.resize(static_cast<size_t>(count));
     declare(params_[0], {shape_[1]}, constant_filler(0), false);
     declare(params_[1], {shape_[1]}, constant_filler(0), false);
     declare(params_[2], {1}, constant_filler(0), false);
+    if (p.scale_bias()) {
+      declare(params_[3], {shape_[1]},
+              p.has_scale_filler() ? p.scale_filler() : constant_filler(1));
+      declare(params_[4], {shape_[1]}, p.bias_filler());
+      affine_ = std::span<Param>(params_).subspan(3);
+    }
     return {bottom[0]};
   }
 
@@ -208,7 +219,7 @@ class BatchNormLayer : public Layer {
 
   Shape shape_;  // of the bottom, with a channel axis
   Act act_;
-  std::span<Param> affine_;    // of a Scale layer that was absorbed
+  std::span<Param> affine_;    // own, or of a Scale layer that was absorbed
   bool has_residual_ = false;  // bottom 1 is added: a sum was absorbed
   std::unique_ptr<NormPlan> plan_,
       again_plan_;  // again: what forward_again uses for stored numbers

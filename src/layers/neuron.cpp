@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "layers/common.h"
+#include "layers/two_forms.h"
+#include "ops/kernels/scaled_elu.h"
 
 namespace crema {
 namespace {
@@ -77,6 +79,37 @@ Formula elu(const LayerParameter& param) {
   return {Unary::elu, {.a = alpha}, alpha < 0, true, ActKind::elu};
 }
 
+/// lambda * (x > 0 ? x : alpha * (e^x - 1)): NVCaffe's lambda; SELU (Klambauer et al. 2017) with
+/// lambda 1.0507 and alpha 1.67326.
+class ScaledEluLayer : public Layer {
+ public:
+  using Layer::Layer;
+
+  Shapes infer(const Shapes& bottom) override { return {bottom[0]}; }
+
+  LayerTraits traits() const override {
+    LayerTraits traits;
+    traits.any_layout = traits.can_overwrite_bottom = traits.accumulates = true;
+    traits.backward_reads_tops = 0;
+    return traits;
+  }
+
+  void forward(Ops& ops, CTensors bottom, Tensors top) override {
+    const ELUParameter& p = param_.elu_param();
+    run(ops, ScaledElu{bottom[0].f32(), top[0].f32(), p.alpha(), p.lambda()}, top[0].count());
+  }
+
+  void backward(Ops& ops, const BackwardArgs& args) override {
+    const Grad& dx = args.dbottom[0];
+    if (!dx) return;
+    const ELUParameter& p = param_.elu_param();
+    run(ops,
+        ScaledEluBackward{args.bottom[0].f32(), args.dtop[0].f32(), dx.t.f32(), p.alpha(),
+                          p.lambda(), dx.how == Write::accumulate},
+        args.bottom[0].count());
+  }
+};
+
 Formula sigmoid(const LayerParameter&) { return {Unary::sigmoid, {}, false, true}; }
 Formula tanh(const LayerParameter&) { return {Unary::tanh, {}, false, true}; }
 Formula absval(const LayerParameter&) { return {Unary::absval, {}, true}; }
@@ -141,7 +174,8 @@ using ThresholdLayer = NeuronLayer<threshold>;
 
 REGISTER_LAYER("ReLU", ReluLayer)
 REGISTER_LAYER("ReLU6", Relu6Layer)
-REGISTER_LAYER("ELU", EluLayer)
+const TwoFormsRegistrar<ScaledEluLayer, EluLayer> elu_registrar(
+    "ELU", [](const LayerParameter& param) { return param.elu_param().lambda() != 1; });
 REGISTER_LAYER("Sigmoid", SigmoidLayer)
 REGISTER_LAYER("TanH", TanhLayer)
 REGISTER_LAYER("AbsVal", AbsValLayer)

@@ -53,7 +53,7 @@ void batch_norm_rules(const Layers& layers, int i, Phase phase, LintList& out) {
   const bool has_scale = std::any_of(after.begin(), after.end(), [](const LayerParameter* reader) {
     return reader->type() == "Scale" || reader->type() == "Bias";
   });
-  if (!has_scale) {
+  if (!has_scale && !layer.batch_norm_param().scale_bias()) {
     out.warn("batch_norm_without_scale", layer,
              "no Scale layer follows: what BatchNorm takes away cannot be learned again; a Scale "
              "with bias_term: true belongs behind it");

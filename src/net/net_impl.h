@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "net/batch_norm_weights.h"
 #include "net/graph.h"
 #include "net/memory_plan.h"
 #include "net/net.h"
@@ -119,6 +120,8 @@ struct Net::Impl {
   void fill_loss_gradients();
   bool is_parents(const void* data) const;
   int node_named(const std::string& name) const;
+  int scale_behind(int n, const WeightsFile& weights) const;
+  void fill(int n, const BlobPointers& blobs, const std::string& where);
   int value_of(const std::string& blob) const;
   int own_value_of(const std::string& blob) const;
   void log_setup() const;

@@ -165,6 +165,44 @@ int Net::param_of(int layer, int index) const {
 
 void Net::params_changed() { ++*impl_->params_version; }
 
+/// The Scale layer of the net that works on BatchNorm n's top, unless the file has it.
+int Net::Impl::scale_behind(int n, const WeightsFile& weights) const {
+  const LayerParameter& norm = graph.nodes[n].param;
+  for (size_t i = static_cast<size_t>(n) + 1; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const bool reads = node.param.bottom_size() == 1 && node.param.bottom(0) == norm.top(0);
+    if (node.is_convert || !reads) continue;
+    const bool is_stored =
+        std::any_of(weights.layers.begin(), weights.layers.end(), [&](const LayerWeights& layer) {
+          return layer.name == node.param.name() && !layer.blobs.empty();
+        });
+    const bool fits = node.param.type() == "Scale" && node.params.size() == 2 && !is_stored;
+    return fits ? static_cast<int>(i) : -1;
+  }
+  return -1;
+}
+
+/// Sets the parameters of node n; nullptr and missing blobs leave what is there.
+void Net::Impl::fill(int n, const BlobPointers& blobs, const std::string& where) {
+  const Node& node = graph.nodes[n];
+  require(blobs.size() == node.params.size(), where, ": the file has ", blobs.size(),
+          " parameters, the net has ", node.params.size(),
+          node.param.type() == "BatchNorm" && blobs.size() == 5
+              ? "; batch_norm_param { scale_bias: true } has 5"
+              : "; to start this layer afresh, rename it in the net");
+  const auto is_there = [&](size_t i) { return blobs[i] && !blobs[i]->is_missing(); };
+  for (size_t i = 0; i < node.params.size(); ++i) {
+    if (!is_there(i)) continue;
+    const Shape& own = node.layer->params()[i].shape;
+    require(shapes_agree(blobs[i]->shape, own), where, ": parameter ", i, " has the shape ",
+            blobs[i]->shape, " in the file and ", own,
+            " in the net; to start this layer afresh, rename it in the net");
+  }
+  for (size_t i = 0; i < node.params.size(); ++i) {
+    if (is_there(i)) ops->upload(blobs[i]->data.data(), params[node.params[i]].value);
+  }
+}
+
 int Net::load_weights(const WeightsFile& weights, const std::string& file) {
   int filled = 0;
   for (const LayerWeights& source : weights.layers) {
@@ -177,20 +215,20 @@ int Net::load_weights(const WeightsFile& weights, const std::string& file) {
     if (source.blobs.empty() && node.params.empty()) continue;
     const std::string where = str(file, ": layer \"", source.name, "\"");
     if (source.blobs.empty()) continue;
-    require(source.blobs.size() == node.params.size(), where, ": the file has ",
-            source.blobs.size(), " parameters, the net has ", node.params.size(),
-            "; to start this layer afresh, rename it in the net");
-    for (size_t i = 0; i < node.params.size(); ++i) {
-      if (source.blobs[i].is_missing()) continue;
-      const Shape& own = node.layer->params()[i].shape;
-      require(shapes_agree(source.blobs[i].shape, own), where, ": parameter ", i, " has the shape ",
-              source.blobs[i].shape, " in the file and ", own,
-              " in the net; to start this layer afresh, rename it in the net");
+    BlobPointers blobs = ordered_blobs(node.param, source);
+    if (blobs.size() == 5 && node.params.size() == 3) {
+      if (const int scale = impl_->scale_behind(n, weights); scale >= 0) {
+        impl_->fill(scale, {blobs[3], blobs[4]}, where);
+        blobs.resize(3);
+      }
+    } else if (blobs.size() == 3 && node.params.size() == 5) {
+      const LayerWeights* scale = scale_of_file(source, weights);
+      const bool is_left_over = scale && impl_->node_named(scale->name) < 0;
+      for (size_t i = 0; i < 2; ++i) {
+        blobs.push_back(is_left_over && i < scale->blobs.size() ? &scale->blobs[i] : nullptr);
+      }
     }
-    for (size_t i = 0; i < node.params.size(); ++i) {
-      if (!source.blobs[i].is_missing())
-        impl_->ops->upload(source.blobs[i].data.data(), impl_->params[node.params[i]].value);
-    }
+    impl_->fill(n, blobs, where);
     ++filled;
   }
   params_changed();

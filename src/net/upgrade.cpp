@@ -96,9 +96,12 @@ void upgrade_inputs(NetParameter& net, const std::string& file) {
 void upgrade_batch_norm(NetParameter& net, const std::string& file) {
   int changed = 0;
   for (LayerParameter& layer : *net.mutable_layer()) {
-    if (layer.type() != "BatchNorm" || layer.param_size() != 3) continue;
+    const int specs = layer.param_size();
+    const bool fits = specs == 3 || (specs > 3 && layer.batch_norm_param().scale_bias());
+    if (layer.type() != "BatchNorm" || !fits) continue;
     bool any = false;
-    for (ParamSpec& spec : *layer.mutable_param()) {
+    for (int i = 0; i < 3; ++i) {
+      ParamSpec& spec = *layer.mutable_param(i);
       any |= spec.lr_mult() != 0 || spec.decay_mult() != 0;
       spec.set_lr_mult(0);
       spec.set_decay_mult(0);

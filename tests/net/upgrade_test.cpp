@@ -102,6 +102,12 @@ INSTANTIATE_TEST_SUITE_P(
          R"(layer { type: "BatchNorm" param { lr_mult: 0 decay_mult: 0 }
               param { lr_mult: 0 decay_mult: 0 } param { lr_mult: 0 decay_mult: 0 } })",
          0},
+        {"batch_norm_with_scale_bias",
+         R"(layer { type: "BatchNorm" batch_norm_param { scale_bias: true } param { lr_mult: 1 }
+              param { } param { } param { lr_mult: 2 } param { lr_mult: 3 } })",
+         R"(layer { type: "BatchNorm" batch_norm_param { scale_bias: true }
+              param { lr_mult: 0 decay_mult: 0 } param { lr_mult: 0 decay_mult: 0 }
+              param { lr_mult: 0 decay_mult: 0 } param { lr_mult: 2 } param { lr_mult: 3 } })"},
         {"batch_norm_with_two_specs",
          R"(layer { type: "BatchNorm" param { lr_mult: 1 } param { lr_mult: 1 } })",
          R"(layer { type: "BatchNorm" param { lr_mult: 1 } param { lr_mult: 1 } })", 0},
