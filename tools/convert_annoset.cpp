@@ -15,7 +15,7 @@ DEFINE_string(anno_type, "detection", "What is annotated: detection (boxes)");
 DEFINE_string(label_type, "xml",
               "Files of boxes: xml (Pascal VOC), txt (label xmin ymin xmax ymax)");
 DEFINE_string(label_map_file, "", "Names and labels of the classes, for xml");
-DEFINE_string(backend, "lmdb", "The kind of database: lmdb");
+DEFINE_string(backend, "lmdb", "The kind of database: lmdb or leveldb");
 DEFINE_bool(gray, false, "Store gray pictures");
 DEFINE_bool(shuffle, false, "Store the pictures in random order");
 DEFINE_uint64(seed, 1, "Of --shuffle: the same seed gives the same order");
@@ -54,7 +54,7 @@ std::vector<Pair> read_pairs(const std::string& path) {
 }
 
 void check_flags() {
-  require(FLAGS_backend == "lmdb", "backend ", FLAGS_backend, ": this build writes lmdb only");
+  check_database_kind(FLAGS_backend);
   require(FLAGS_anno_type == "detection", "anno_type ", FLAGS_anno_type, ": must be detection");
   require(FLAGS_label_type == "xml" || FLAGS_label_type == "txt", "label_type ", FLAGS_label_type,
           ": must be xml or txt");
@@ -93,7 +93,7 @@ void convert(const std::vector<std::string>& arguments) {
   require(!exists(arguments[2]), arguments[2],
           ": is there already; remove it or name another database");
   catch_signals();
-  LmdbWriter writer(arguments[2]);
+  const auto writer = make_database_writer(FLAGS_backend, arguments[2]);
   ProgressLine line(pairs.size());
   size_t boxes_count = 0;
   Picture first;
@@ -110,11 +110,11 @@ void convert(const std::vector<std::string>& arguments) {
     require(!FLAGS_check_size || (picture.height == first.height && picture.width == first.width),
             root, pairs[i].picture, ": is ", picture.height, " x ", picture.width,
             ", but the first picture ", first.height, " x ", first.width);
-    writer.put(record_key(i, pairs[i].picture), write_annotated(datum_of(picture), boxes));
+    writer->put(record_key(i, pairs[i].picture), write_annotated(datum_of(picture), boxes));
     boxes_count += boxes.size();
     line.show(i + 1);
   }
-  writer.finish();
+  writer->finish();
   LOG(INFO) << "Stored " << pairs.size() << " pictures with " << boxes_count << " boxes in "
             << arguments[2];
 }

@@ -1,4 +1,5 @@
-// convert_imageset: picture files, named by a list or sorted into folders, into an LMDB of Datums.
+// convert_imageset: picture files, named by a list or sorted into folders, into a database of
+// Datums.
 #include "base/file.h"
 #include "feed/folder_labels.h"
 #include "feed/image_converter.h"
@@ -8,7 +9,7 @@
 DEFINE_bool(gray, false, "Store gray pictures");
 DEFINE_bool(shuffle, false, "Store the pictures in random order");
 DEFINE_uint64(seed, 1, "Of --shuffle: the same seed gives the same order");
-DEFINE_string(backend, "lmdb", "The kind of database: lmdb");
+DEFINE_string(backend, "lmdb", "The kind of database: lmdb or leveldb");
 DEFINE_int32(resize_width, 0, "Width to resize to (with resize_height); 0: as it is");
 DEFINE_int32(resize_height, 0, "Height to resize to (with resize_width); 0: as it is");
 DEFINE_bool(check_size, false, "Stop when pictures differ in size");
@@ -90,23 +91,23 @@ void report(const ConvertReport& report, const std::string& database) {
 }
 
 void convert(const std::vector<std::string>& arguments) {
-  require(FLAGS_backend == "lmdb", "backend ", FLAGS_backend, ": this build writes lmdb only");
+  check_database_kind(FLAGS_backend);
   Input input = read_input(arguments);
   if (FLAGS_shuffle) LOG(INFO) << "Shuffling data";
   LOG(INFO) << "A total of " << input.entries.size() << " images.";
   catch_signals();
-  LmdbWriter writer(input.database);
+  const auto writer = make_database_writer(FLAGS_backend, input.database);
   ConvertOptions options = options_of(input);
   ConvertReport result;
   {
     ProgressLine line(input.entries.size());
     options.progress = [&](size_t done) { line.show(done); };
-    result = convert_images(std::move(input.entries), options, writer);
+    result = convert_images(std::move(input.entries), options, *writer);
   }
   if (FLAGS_labels_from_folders) {
-    write_file(writer.folder() + "/labels.txt", join(input.classes, "\n") + "\n");
+    write_file(writer->folder() + "/labels.txt", join(input.classes, "\n") + "\n");
   }
-  writer.finish();
+  writer->finish();
   report(result, input.database);
 }
 

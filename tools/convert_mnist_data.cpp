@@ -11,7 +11,7 @@
 #include "io/image.h"
 #include "tool.h"
 
-DEFINE_string(backend, "lmdb", "The kind of database: lmdb");
+DEFINE_string(backend, "lmdb", "The kind of database: lmdb or leveldb");
 DEFINE_string(to_images, "", "Write PNGs LABEL/NUMBER.png below this new folder, and no database");
 DEFINE_uint64(count, 0, "Only the first so many; 0: all");
 
@@ -60,13 +60,13 @@ void for_each_item(int count, const Store& store) {
 }
 
 void write_database(const Digits& digits, const std::string& path) {
-  LmdbWriter writer(path);
+  const auto writer = make_database_writer(FLAGS_backend, path);
   for_each_item(digits.count, [&](int i) {
     const DatumFields fields{1, digits.images.rows, digits.images.cols, digits.labels[i], false};
     const auto* pixels = reinterpret_cast<const char*>(digits.pixels(i));
-    writer.put(record_key(static_cast<uint64_t>(i)), write_datum(fields, {pixels, digits.size()}));
+    writer->put(record_key(static_cast<uint64_t>(i)), write_datum(fields, {pixels, digits.size()}));
   });
-  writer.finish();
+  writer->finish();
 }
 
 void write_pictures(const Digits& digits, const std::string& target) {
@@ -89,7 +89,7 @@ void write_pictures(const Digits& digits, const std::string& target) {
 
 void convert(const std::vector<std::string>& arguments) {
   const bool to_images = !FLAGS_to_images.empty();
-  require(FLAGS_backend == "lmdb", "backend ", FLAGS_backend, ": this build writes lmdb only");
+  check_database_kind(FLAGS_backend);
   const std::string& target = to_images ? FLAGS_to_images : arguments[2];
   require(!exists(target), target, ": is there already; remove it or name another place");
   const Digits digits = read_digits(arguments[0], arguments[1]);

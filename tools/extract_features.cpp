@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "crema.pb.h"
-#include "feed/lmdb_writer.h"
+#include "feed/database_writer.h"
 #include "io/hdf5.h"
 #include "io/prototxt.h"
 #include "io/weights.h"
@@ -17,9 +17,11 @@ namespace {
 
 constexpr const char* kUsage =
     "Stores what blobs of a net hold, batch by batch.\n"
-    "    extract_features WEIGHTS NET BLOB[,BLOB2,...] OUT[,OUT2,...] BATCHES lmdb|hdf5 [CPU|GPU] "
+    "    extract_features WEIGHTS NET BLOB[,BLOB2,...] OUT[,OUT2,...] BATCHES lmdb|leveldb|hdf5 "
+    "[CPU|GPU] "
     "[DEVICE]\n"
-    "lmdb: Datums with float_data, keys 0000000000 and up. hdf5: one data set named as the blob.";
+    "lmdb, leveldb: Datums with float_data, keys 0000000000 and up. hdf5: one data set named as "
+    "the blob.";
 
 /// Where the values of one blob go.
 class Output {
@@ -30,9 +32,10 @@ class Output {
   virtual void finish() = 0;
 };
 
-class LmdbOutput final : public Output {
+class DatabaseOutput final : public Output {
  public:
-  explicit LmdbOutput(const std::string& path) : writer_(path) {}
+  DatabaseOutput(const std::string& kind, const std::string& path)
+      : writer_(make_database_writer(kind, path)) {}
 
   void add(const Shape& item, const float* values) override {
     Datum datum;
@@ -42,12 +45,12 @@ class LmdbOutput final : public Output {
     datum.mutable_float_data()->Add(values, values + item.count());
     char key[16];
     std::snprintf(key, sizeof key, "%010d", number_++);
-    writer_.put(key, datum.SerializeAsString());
+    writer_->put(key, datum.SerializeAsString());
   }
-  void finish() override { writer_.finish(); }
+  void finish() override { writer_->finish(); }
 
  private:
-  LmdbWriter writer_;
+  std::unique_ptr<DatabaseWriter> writer_;
   int number_ = 0;
 };
 
@@ -84,14 +87,16 @@ class Hdf5Output final : public Output {
 std::vector<std::unique_ptr<Output>> open_outputs(const std::vector<std::string>& blobs,
                                                   const std::vector<std::string>& paths,
                                                   const std::string& type) {
-  require(type == "lmdb" || type == "hdf5", "the kind of output is lmdb or hdf5, not \"", type,
-          "\"");
+  const bool is_database = type == "lmdb" || type == "leveldb";
+  require(is_database || type == "hdf5", "the kind of output is lmdb, leveldb or hdf5, not \"",
+          type, "\"");
+  if (is_database) check_database_kind(type);
   require(blobs.size() == paths.size(), "there are ", blobs.size(), " blobs and ", paths.size(),
           " outputs; each blob needs one");
   std::vector<std::unique_ptr<Output>> outputs;
   for (size_t i = 0; i < blobs.size(); ++i) {
-    if (type == "lmdb") {
-      outputs.push_back(std::make_unique<LmdbOutput>(paths[i]));
+    if (is_database) {
+      outputs.push_back(std::make_unique<DatabaseOutput>(type, paths[i]));
     } else {
       outputs.push_back(std::make_unique<Hdf5Output>(paths[i], blobs[i]));
     }

@@ -66,7 +66,7 @@ class AnnotatedLoader final : public RecordLoader {
                 .ranks = options.ranks}) {
     require(database_->size() < UINT32_MAX, param_.source(), ": holds too many records");
     check_fields();
-    if (options.rank == 0) LOG(INFO) << "Opened lmdb " << param_.source();
+    if (options.rank == 0) LOG(INFO) << "Opened " << database_->kind() << " " << param_.source();
     shapes_.push_back(first_shape());
     if (options.tops > 1) shapes_.push_back(Shape{most_boxes(), kBoxRow});
   }

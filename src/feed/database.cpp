@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "feed/leveldb_files.h"
 #include "feed/lmdb_reader.h"
 
 namespace crema {
@@ -20,9 +21,8 @@ std::unique_ptr<Database> open_database(const std::string& path) {
   require(is_directory(path), path,
           ": is a file; a database is a folder (an LMDB with data.mdb in it)");
   if (exists(path + "/data.mdb")) return std::make_unique<LmdbReader>(path);
-  require(!exists(path + "/CURRENT"), path,
-          ": is a LevelDB, which this build cannot read; convert it to an LMDB");
-  fail(path, ": is not a database: the folder holds no data.mdb");
+  if (exists(path + "/CURRENT")) return open_leveldb(path);
+  fail(path, ": is not a database: the folder holds no data.mdb (LMDB) and no CURRENT (LevelDB)");
 }
 
 std::string printable(std::string_view key) {

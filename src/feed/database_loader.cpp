@@ -26,7 +26,7 @@ class DatabaseLoader final : public RecordLoader {
                 .ranks = options.ranks}),
         is_logging_(options.rank == 0) {
     require(database_->size() < UINT32_MAX, param.source(), ": holds too many records");
-    if (is_logging_) LOG(INFO) << "Opened lmdb " << param.source();
+    if (is_logging_) LOG(INFO) << "Opened " << database_->kind() << " " << param.source();
     if (param.rand_skip() > 0) LOG(WARNING) << "Data: rand_skip is not used";
     Scratch scratch;
     const Record first = database_->next();

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "feed/datum.h"
+#include "feed/lmdb_writer.h"
 #include "feed/ordered_workers.h"
 #include "io/image.h"
 
@@ -37,7 +38,7 @@ struct Outcome {
 
 class Converter {
  public:
-  Converter(std::vector<ListEntry> entries, const ConvertOptions& options, LmdbWriter& writer)
+  Converter(std::vector<ListEntry> entries, const ConvertOptions& options, DatabaseWriter& writer)
       : options_(options), entries_(std::move(entries)), writer_(writer) {
     require(options.resize_height >= 0 && options.resize_width >= 0,
             "resize_height and resize_width must not be negative: ", options.resize_height, " and ",
@@ -66,7 +67,7 @@ class Converter {
 
   const ConvertOptions& options_;
   std::vector<ListEntry> entries_;
-  LmdbWriter& writer_;
+  DatabaseWriter& writer_;
   ConvertReport report_;
   Outcome first_;
   bool sizes_differ_ = false;
@@ -211,7 +212,7 @@ ConvertReport Converter::run() {
 }  // namespace
 
 ConvertReport convert_images(std::vector<ListEntry> entries, const ConvertOptions& options,
-                             LmdbWriter& writer) {
+                             DatabaseWriter& writer) {
   return Converter(std::move(entries), options, writer).run();
 }
 

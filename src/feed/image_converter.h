@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "feed/database_writer.h"
 #include "feed/list_file.h"
-#include "feed/lmdb_writer.h"
 
 namespace crema {
 
@@ -37,6 +37,6 @@ struct ConvertReport {
 /// is kept byte for byte where encoded asks for its own format and no resize. Throws Error when
 /// stopped, for check_size and strict, and when nothing could be stored.
 ConvertReport convert_images(std::vector<ListEntry> entries, const ConvertOptions& options,
-                             LmdbWriter& writer);
+                             DatabaseWriter& writer);
 
 }  // namespace crema

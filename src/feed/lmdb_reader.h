@@ -13,6 +13,7 @@ class LmdbReader : public Database {
   /// path: the folder with data.mdb. It must not be written meanwhile. Throws Error.
   explicit LmdbReader(const std::string& path);
 
+  const char* kind() const override { return "lmdb"; }
   uint64_t size() const override { return pages_.size(); }
   void seek(uint64_t index) override;
   Record next() override;

@@ -1,4 +1,4 @@
-// A new LMDB, written beside its place and moved there when it is whole.
+// A new LMDB, see database_writer.h.
 #pragma once
 
 #include <lmdb.h>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "feed/database_writer.h"
 #include "feed/new_folder.h"
 
 namespace crema {
@@ -20,24 +21,20 @@ constexpr size_t kMaxKeyBytes = 511;
 /// without the path's end where the key would be longer than LMDB allows.
 std::string record_key(uint64_t number, const std::string& path = "");
 
-class LmdbWriter {
+class LmdbWriter final : public DatabaseWriter {
  public:
   static constexpr uint64_t kInitialMap = uint64_t{16} << 20;
 
-  /// Makes the folder path.tmp.PID. The map grows as needed. Throws Error when path exists or
-  /// cannot be written.
+  /// The map grows as needed.
   explicit LmdbWriter(const std::string& path, uint64_t initial_map = kInitialMap);
-  /// Removes all that was written, unless finish() was reached.
-  ~LmdbWriter();
+  ~LmdbWriter() override;
   LmdbWriter(const LmdbWriter&) = delete;
   LmdbWriter& operator=(const LmdbWriter&) = delete;
 
-  /// Keeps the record; every so often what was kept is written in one transaction.
-  void put(std::string key, std::string value);
-  /// Where further files of the database may be written before finish().
-  const std::string& folder() const { return folder_.temporary(); }
-  /// Flushes to disk and moves the folder to its place. Throws Error; then nothing is left behind.
-  void finish();
+  /// Records wait until there are enough for a transaction.
+  void put(std::string key, std::string value) override;
+  const std::string& folder() const override { return folder_.temporary(); }
+  void finish() override;
 
  private:
   void write_pending();

@@ -258,8 +258,9 @@ class Deriver {
     if (data.type() == "Data") {
       try {
         const auto database = open_database(made.source);
+        const Record record = database->next();
         DatumView datum;
-        parse_datum(database->next().value, datum);
+        parse_datum(record.value, datum);
         Picture picture;
         const Pixels pixels = pixels_of_datum(datum, ColorMode::as_stored, picture);
         made.resize_height = pixels.height;

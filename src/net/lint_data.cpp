@@ -50,7 +50,8 @@ Sample sample_database(const std::string& source) {
   uint64_t at = 0;
   try {
     for (; at < std::min(sample.records, kLabelSample); ++at) {
-      parse_datum(database->next().value, datum);
+      const Record record = database->next();
+      parse_datum(record.value, datum);
       sample.labels.push_back(datum.label);
       if (at < kPictureSample) add_picture(datum, sample);
     }

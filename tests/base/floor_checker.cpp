@@ -32,6 +32,7 @@ const std::vector<Owned> kOwned = {
     {"nccl.h", {"src/parallel/"}},
     {"mpi.h", {"src/parallel/"}},
     {"opencv2/", {"src/io/image/"}},
+    {"leveldb/", {"src/feed/leveldb_files.cpp"}},
     {"ops/cpu/", {"src/ops/cpu/", "src/ops/make_ops.cpp"}},
     {"ops/cuda/", {"src/ops/cuda/", "src/ops/make_ops.cpp", "src/parallel/nccl/"}},
     {"reference/", {"tests/"}},

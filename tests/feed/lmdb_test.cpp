@@ -122,7 +122,7 @@ TEST(Lmdb, NamesEveryUnusableDatabase) {
       {"missing", [](const std::string&) {}, "there is no such database"},
       {"file", [](const std::string& p) { write_text_file(p, "x"); }, "is a file"},
       {"empty_folder", [](const std::string& p) { std::filesystem::create_directory(p); },
-       "no data.mdb"},
+       "no data.mdb (LMDB) and no CURRENT (LevelDB)"},
       {"leveldb",
        [](const std::string& p) { write_text_file(p + "/CURRENT", "MANIFEST-000002\n"); },
        "LevelDB"},

@@ -192,7 +192,7 @@ TEST_F(ConvertImageset, FailsWithOneLineAndLeavesNothing) {
        {"img/large.png", "9 x 6", "4 x 6"}},
       {"bad_label", "", "0.png cat\n", "img/", {"list.txt:1: ", "cat"}},
       {"empty_list", "", "", "img/", {"list.txt: ", "empty"}},
-      {"backend", "--backend=leveldb", good, "img/", {"leveldb"}},
+      {"backend", "--backend=rocksdb", good, "img/", {"an lmdb or a leveldb, not \"rocksdb\""}},
       {"one_size", "--resize_width=5", good, "img/", {"both or neither"}},
       {"size_below_0",
        "--resize_width=-5 --resize_height=-5",

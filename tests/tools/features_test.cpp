@@ -72,7 +72,8 @@ TEST(ExtractFeatures, RefusesWhatCannotBe) {
            {{"w.caffemodel", "net.prototxt", "scores,data", "o", "1", "lmdb"}, "2 blobs and 1 out"},
            {{"w.caffemodel", "net.prototxt", "scores", "o", "x", "lmdb"}, "not \"x\""},
            {{"w.caffemodel", "net.prototxt", "scores", "o", "0", "lmdb"}, "must be above 0"},
-           {{"w.caffemodel", "net.prototxt", "scores", "o", "1", "leveldb"}, "lmdb or hdf5"},
+           {{"w.caffemodel", "net.prototxt", "scores", "o", "1", "rocksdb"},
+            "lmdb, leveldb or hdf5"},
            {{"w.caffemodel", "net.prototxt", "scores", "o", "1", "lmdb", "TPU"}, "CPU or GPU"},
            {{"none", "net.prototxt", "scores", "o", "1", "lmdb"}, "none: No such file"},
            {{"w.caffemodel", "net.prototxt"}, "takes 6"}}) {
