@@ -7,9 +7,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "feed/augmentation.h"
 #include "feed/box_sampling.h"
 #include "feed/datum_pixels.h"
 #include "feed/picture_changes.h"
+#include "feed/picture_noise.h"
+#include "feed/picture_resizing.h"
 #include "io/wire.h"
 
 namespace crema {
@@ -56,7 +59,7 @@ class AnnotatedLoader final : public RecordLoader {
         transform_(options.transform),
         samplers_(layer.annotated_data_param().batch_sampler().begin(),
                   layer.annotated_data_param().batch_sampler().end()),
-        key_(mix_key(options.key, hash_name("annotated"))),
+        key_(transform_key(options, "annotated")),
         database_(open_database(param_.source())),
         transformer_(pixels_only(options.transform), options.phase, key_),
         order_({.size = database_->size(),
@@ -105,35 +108,22 @@ class AnnotatedLoader final : public RecordLoader {
   }
 
   void check_fields() const {
-    require(transform_.crop_size() == 0,
+    require(crop_size_of(transform_).height == 0,
             "transform_param: crop_size is not read by AnnotatedData; resize_param gives the size");
+    require(!has_random_size(transform_) && transform_.max_rotation() == 0,
+            "transform_param: img_rand_resize, rand_resize_ratio, the stretches and max_rotation "
+            "are not read by AnnotatedData; batch_sampler and resize_param change the size");
     for (const BatchSampler& sampler : samplers_) check_sampler(sampler);
-    const ExpansionParameter& expansion = transform_.expand_param();
-    require(expansion.max_expand_ratio() >= 1, "expand_param: max_expand_ratio must be at least 1");
-    if (!transform_.has_resize_param()) return;
-    const ResizeParameter& resize = transform_.resize_param();
-    require(resize.resize_mode() == ResizeParameter::WARP,
-            "resize_param: of the modes only WARP is supported");
-    require(resize.prob() == 1, "resize_param: prob must be 1");
-    require(resize.height() > 0 && resize.width() > 0 && resize.height() <= 1u << 15 &&
-                resize.width() <= 1u << 15,
-            "resize_param: height and width must be given, at most 32768");
+    check_expansion(transform_.expand_param());
+    check_noise(transform_.noise_param());
+    if (transform_.has_resize_param()) check_resize(transform_.resize_param());
   }
 
   Picture decoded(std::string_view datum, Scratch& scratch) const {
     parse_datum(datum, scratch.datum);
     const Pixels pixels =
         pixels_of_datum(scratch.datum, transformer_.color_mode(), scratch.picture);
-    if (pixels.is_interleaved) return scratch.picture;
-    require(pixels.bytes != nullptr, "the picture must be encoded or bytes, not floats");
-    Picture picture{pixels.height, pixels.width, pixels.channels, {}};
-    const auto places = static_cast<size_t>(pixels.height) * static_cast<size_t>(pixels.width);
-    const auto channels = static_cast<size_t>(pixels.channels);
-    picture.pixels.resize(places * channels);
-    for (size_t i = 0; i < picture.pixels.size(); ++i) {
-      picture.pixels[i] = pixels.bytes[i % channels * places + i / channels];
-    }
-    return picture;
+    return picture_of(pixels);
   }
 
   Picture changed(const Record& record, RandomStream& random, Scratch& scratch,
@@ -157,9 +147,10 @@ class AnnotatedLoader final : public RecordLoader {
       move_to_crop(part, constraint, boxes);
     }
     if (transform_.has_resize_param()) {
-      picture = resize(picture, static_cast<int>(transform_.resize_param().height()),
-                       static_cast<int>(transform_.resize_param().width()));
+      const Box canvas = resize(transform_.resize_param(), random, &picture);
+      move_to_crop(canvas, nullptr, boxes);  // nothing of the picture is cut off
     }
+    if (transform_.has_noise_param()) add_noise(transform_.noise_param(), random, &picture);
     if (transform_.mirror() && random.uniform() < 0.5) {
       mirror(&picture);
       mirror_boxes(boxes);
@@ -191,8 +182,8 @@ class AnnotatedLoader final : public RecordLoader {
       parse_annotated(first.value, &datum);
       Picture picture = decoded(datum, scratch);
       if (transform_.has_resize_param()) {
-        picture.height = static_cast<int>(transform_.resize_param().height());
-        picture.width = static_cast<int>(transform_.resize_param().width());
+        RandomStream random(key_);
+        resize(transform_.resize_param(), random, &picture);
       }
       shape = transformer_.output_shape(pixels_of(picture));
     });

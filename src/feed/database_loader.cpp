@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/trace.h"
+#include "feed/augmentation.h"
 #include "feed/datum_pixels.h"
 #include "feed/loaders.h"
 
@@ -17,8 +18,9 @@ class DatabaseLoader final : public RecordLoader {
   DatabaseLoader(const DataParameter& param, const LoaderOptions& options)
       : param_(param),
         database_(open_database(param.source())),
+        augmentation_(options.transform, transform_key(options, "transform")),
         transformer_(transform_of(param, options), options.phase,
-                     mix_key(options.key, hash_name("transform"))),
+                     transform_key(options, "transform")),
         order_({.size = database_->size(),
                 .shuffle = param.shuffle(),
                 .key = mix_key(options.key, hash_name("order")),
@@ -57,9 +59,10 @@ class DatabaseLoader final : public RecordLoader {
 
   void load(const Ticket& ticket, Scratch& scratch, float* const* values) const override {
     located(ticket.record, [&] {
-      const Pixels pixels = parse(ticket.record, scratch);
+      const uint64_t global = order_.global(ticket.position);
+      const Pixels pixels = parse(ticket.record, global, scratch);
       require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
-      transformer_.apply(pixels, order_.global(ticket.position), values[0]);
+      transformer_.apply(pixels, global, values[0]);
       if (shapes_.size() > 1) copy_labels(scratch.datum, values[1]);
     });
   }
@@ -83,15 +86,18 @@ class DatabaseLoader final : public RecordLoader {
     }
   }
 
-  Pixels parse(const Record& record, Scratch& scratch) const {
+  Pixels parse(const Record& record, uint64_t global, Scratch& scratch) const {
     const TraceSpan span("feed", "decode");
     parse_datum(record.value, scratch.datum);
-    return pixels_of_datum(scratch.datum, transformer_.color_mode(), scratch.picture);
+    const Pixels pixels =
+        pixels_of_datum(scratch.datum, transformer_.color_mode(), scratch.picture);
+    return augmentation_.changed(pixels, global, scratch.picture);
   }
 
   Shape shape_of(const Record& record, Scratch& scratch) const {
     Shape shape;
-    located(record, [&] { shape = transformer_.output_shape(parse(record, scratch)); });
+    located(record,
+            [&] { shape = transformer_.output_shape(parse(record, order_.global(0), scratch)); });
     return shape;
   }
 
@@ -107,6 +113,7 @@ class DatabaseLoader final : public RecordLoader {
 
   DataParameter param_;
   std::unique_ptr<Database> database_;
+  Augmentation augmentation_;
   Transformer transformer_;
   RecordOrder order_;
   Shapes shapes_;
@@ -120,6 +127,12 @@ class DatabaseLoader final : public RecordLoader {
 std::unique_ptr<RecordLoader> make_database_loader(const DataParameter& param,
                                                    const LoaderOptions& options) {
   return std::make_unique<DatabaseLoader>(param, options);
+}
+
+uint64_t transform_key(const LoaderOptions& options, const char* purpose) {
+  const int64_t seed = options.transform.random_seed();
+  return mix_key(seed < 0 ? options.key : mix_key(static_cast<uint64_t>(seed), 0),
+                 hash_name(purpose));
 }
 
 Shapes record_shapes(const Shape& picture, int tops, size_t labels) {

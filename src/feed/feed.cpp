@@ -8,6 +8,7 @@
 #include "feed/annotated_loader.h"
 #include "feed/hdf5_feed.h"
 #include "feed/loaders.h"
+#include "feed/window_loader.h"
 
 namespace crema {
 namespace {
@@ -36,11 +37,9 @@ TransformationParameter transform_of(const LayerParameter& layer, const Param& o
 /// Fields that only AnnotatedData reads are no mistake, but do nothing.
 void warn_of_unread(const LayerParameter& layer) {
   const TransformationParameter& t = layer.transform_param();
-  if (t.has_resize_param() || t.has_emit_constraint() || t.has_distort_param() ||
-      t.has_expand_param()) {
+  if (t.has_emit_constraint()) {
     LOG(WARNING) << "layer \"" << layer.name() << "\" (" << layer.type()
-                 << "): resize_param, emit_constraint, distort_param and expand_param are read by "
-                 << "AnnotatedData only";
+                 << "): emit_constraint is about boxes and read by AnnotatedData only";
   }
 }
 
@@ -78,6 +77,12 @@ std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& 
     options.transform = transform_of(layer, param);
     pipeline.batch_size = checked_batch_size("image_data_param", param.batch_size());
     return std::make_unique<PrefetchFeed>(make_list_loader(param, options), pipeline);
+  }
+  if (layer.type() == "WindowData") {
+    const WindowDataParameter& param = layer.window_data_param();
+    options.transform = transform_of(layer, param);
+    pipeline.batch_size = checked_batch_size("window_data_param", param.batch_size());
+    return std::make_unique<PrefetchFeed>(make_window_loader(param, options), pipeline);
   }
   fail("layers of type ", layer.type(), " have no feed");
 }

@@ -50,7 +50,8 @@ class Feed {
   virtual void seek(uint64_t records) = 0;
 };
 
-/// The feed of a "Data", "ImageData" or "HDF5Data" layer with its transform. Throws Error without
+/// The feed of a layer of type Data, ImageData, AnnotatedData, WindowData or HDF5Data with its
+/// transform. Throws Error without
 /// the layer's name: missing or empty source, crop larger than the picture, mean of another shape
 /// and the like.
 std::unique_ptr<Feed> make_feed(const LayerParameter& layer, const FeedContext& context);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/trace.h"
+#include "feed/augmentation.h"
 #include "feed/list_file.h"
 #include "feed/loaders.h"
 
@@ -20,8 +21,8 @@ class ListLoader final : public RecordLoader {
   ListLoader(const ImageDataParameter& param, const LoaderOptions& options)
       : param_(param),
         entries_(read(param)),
-        transformer_(options.transform, options.phase,
-                     mix_key(options.key, hash_name("transform"))),
+        augmentation_(options.transform, transform_key(options, "transform")),
+        transformer_(options.transform, options.phase, transform_key(options, "transform")),
         order_({.size = entries_.size(),
                 .shuffle = param.shuffle(),
                 .key = mix_key(options.key, hash_name("order")),
@@ -34,8 +35,9 @@ class ListLoader final : public RecordLoader {
     }
     const ListEntry& first = entries_[order_.at(0)];
     located(first, [&] {
-      const Picture picture = picture_of(first);
-      shapes_ = crema::record_shapes(transformer_.output_shape(pixels_of(picture)), options.tops,
+      Picture picture = decoded(first);
+      const Pixels pixels = augmentation_.changed(pixels_of(picture), order_.global(0), picture);
+      shapes_ = crema::record_shapes(transformer_.output_shape(pixels), options.tops,
                                      param_.label_count());
     });
   }
@@ -52,10 +54,12 @@ class ListLoader final : public RecordLoader {
   void load(const Ticket& ticket, Scratch& scratch, float* const* values) const override {
     const ListEntry& entry = entries_[ticket.index];
     located(entry, [&] {
-      scratch.picture = picture_of(entry);
-      const Pixels pixels = pixels_of(scratch.picture);
+      const uint64_t global = order_.global(ticket.position);
+      scratch.picture = decoded(entry);
+      const Pixels pixels =
+          augmentation_.changed(pixels_of(scratch.picture), global, scratch.picture);
       require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
-      transformer_.apply(pixels, order_.global(ticket.position), values[0]);
+      transformer_.apply(pixels, global, values[0]);
       if (shapes_.size() < 2) return;
       if (entry.labels.empty()) {
         values[1][0] = static_cast<float>(entry.label);
@@ -86,7 +90,7 @@ class ListLoader final : public RecordLoader {
     return skip;
   }
 
-  Picture picture_of(const ListEntry& entry) const {
+  Picture decoded(const ListEntry& entry) const {
     const TraceSpan span("feed", "decode");
     const ColorMode mode = param_.is_color() ? ColorMode::color : ColorMode::gray;
     Picture picture = read_picture(param_.root_folder() + entry.path, mode);
@@ -109,6 +113,7 @@ class ListLoader final : public RecordLoader {
 
   ImageDataParameter param_;
   std::vector<ListEntry> entries_;
+  Augmentation augmentation_;
   Transformer transformer_;
   RecordOrder order_;
   Shapes shapes_;

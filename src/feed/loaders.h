@@ -18,6 +18,10 @@ struct LoaderOptions {
   TransformationParameter transform;
 };
 
+/// The key of the draws that change pictures, for one purpose: transform_param's random_seed stands
+/// in the place of the run's seed where it is not negative (NVCaffe).
+uint64_t transform_key(const LoaderOptions& options, const char* purpose);
+
 /// Throws Error for an unusable source or first record.
 std::unique_ptr<RecordLoader> make_database_loader(const DataParameter& param,
                                                    const LoaderOptions& options);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "feed/box_sampling.h"
 
 namespace crema {
@@ -106,9 +107,21 @@ void distort(const DistortionParameter& p, RandomStream& random, Picture* pictur
   reorder_channels(p, random, picture);
 }
 
+void check_expansion(const ExpansionParameter& param) {
+  constexpr float kLargestRatio = 100;
+  require(param.max_expand_ratio() >= 1, "expand_param: max_expand_ratio must be at least 1");
+  require(param.max_expand_ratio() <= kLargestRatio,
+          "expand_param: max_expand_ratio may be at most ", kLargestRatio);
+  require(param.prob() >= 0 && param.prob() <= 1, "expand_param: prob must be in 0..1, not ",
+          param.prob());
+}
+
 Box expand(const ExpansionParameter& param, const std::vector<float>& mean, RandomStream& random,
            Picture* picture) {
   const Box whole{0, 0, 1, 1};
+  require(mean.size() <= 1 || mean.size() == static_cast<size_t>(picture->channels),
+          "transform_param: ", mean.size(), " mean_value for pictures of ", picture->channels,
+          " channels; give 1 or ", picture->channels);
   if (!happens(param.prob(), random)) return whole;
   const float ratio = draw_between(random, 1, param.max_expand_ratio());
   Picture canvas;
@@ -142,23 +155,13 @@ Box expand(const ExpansionParameter& param, const std::vector<float>& mean, Rand
   return seen;
 }
 
-void crop(const Box& part, Picture* picture) {
-  const Box cut = clipped(part);
-  const auto place = [](float v, int size) {
-    return std::min(static_cast<int>(v * static_cast<float>(size)), size - 1);
-  };
-  const int left = place(cut.xmin, picture->width), top = place(cut.ymin, picture->height);
-  const int right = static_cast<int>(cut.xmax * static_cast<float>(picture->width));
-  const int bottom = static_cast<int>(cut.ymax * static_cast<float>(picture->height));
-  Picture out;
-  out.channels = picture->channels;
-  out.width = std::max(1, right - left);
-  out.height = std::max(1, bottom - top);
-  if (out.width == picture->width && out.height == picture->height) return;
+void cut(int left, int top, int width, int height, Picture* picture) {
+  if (width == picture->width && height == picture->height) return;
+  Picture out{height, width, picture->channels, {}};
   const auto channels = static_cast<size_t>(out.channels);
-  const size_t row = static_cast<size_t>(out.width) * channels;
-  out.pixels.resize(row * static_cast<size_t>(out.height));
-  for (int h = 0; h < out.height; ++h) {
+  const size_t row = static_cast<size_t>(width) * channels;
+  out.pixels.resize(row * static_cast<size_t>(height));
+  for (int h = 0; h < height; ++h) {
     const size_t from = (static_cast<size_t>(top + h) * static_cast<size_t>(picture->width) +
                          static_cast<size_t>(left)) *
                         channels;
@@ -166,6 +169,50 @@ void crop(const Box& part, Picture* picture) {
                 out.pixels.data() + static_cast<size_t>(h) * row);
   }
   *picture = std::move(out);
+}
+
+void crop(const Box& part, Picture* picture) {
+  const Box kept = clipped(part);
+  const auto place = [](float v, int size) {
+    return std::min(static_cast<int>(v * static_cast<float>(size)), size - 1);
+  };
+  const int left = place(kept.xmin, picture->width), top = place(kept.ymin, picture->height);
+  const int right = static_cast<int>(kept.xmax * static_cast<float>(picture->width));
+  const int bottom = static_cast<int>(kept.ymax * static_cast<float>(picture->height));
+  cut(left, top, std::max(1, right - left), std::max(1, bottom - top), picture);
+}
+
+void rotate(float degrees, Picture* picture) {
+  if (degrees == 0) return;
+  constexpr double kPi = 3.14159265358979323846;
+  const double angle = static_cast<double>(degrees) * kPi / 180;
+  const double cosine = std::cos(angle), sine = std::sin(angle);
+  const Picture from = *picture;
+  const auto channels = static_cast<size_t>(from.channels);
+  const double middle_x = (from.width - 1) / 2.0, middle_y = (from.height - 1) / 2.0;
+  uint8_t* out = picture->pixels.data();
+  for (int y = 0; y < from.height; ++y) {
+    for (int x = 0; x < from.width; ++x) {
+      const double dx = x - middle_x, dy = y - middle_y;
+      const double at_x = std::clamp(middle_x + cosine * dx - sine * dy, 0.0, from.width - 1.0);
+      const double at_y = std::clamp(middle_y + sine * dx + cosine * dy, 0.0, from.height - 1.0);
+      const auto left = static_cast<size_t>(at_x), top = static_cast<size_t>(at_y);
+      const size_t right = std::min(left + 1, static_cast<size_t>(from.width) - 1);
+      const size_t bottom = std::min(top + 1, static_cast<size_t>(from.height) - 1);
+      const double part_x = at_x - static_cast<double>(left);
+      const double part_y = at_y - static_cast<double>(top);
+      const auto value = [&](size_t row, size_t column, size_t c) {
+        return static_cast<double>(
+            from.pixels[(row * static_cast<size_t>(from.width) + column) * channels + c]);
+      };
+      for (size_t c = 0; c < channels; ++c) {
+        const double above = value(top, left, c) * (1 - part_x) + value(top, right, c) * part_x;
+        const double below =
+            value(bottom, left, c) * (1 - part_x) + value(bottom, right, c) * part_x;
+        *out++ = to_byte(static_cast<float>(above * (1 - part_y) + below * part_y));
+      }
+    }
+  }
 }
 
 void mirror(Picture* picture) {

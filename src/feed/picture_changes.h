@@ -16,13 +16,23 @@ namespace crema {
 /// has it). Pictures without three channels get brightness and contrast only.
 void distort(const DistortionParameter& param, RandomStream& random, Picture* picture);
 
+/// Throws Error for a ratio below 1 and a prob that is none.
+void check_expansion(const ExpansionParameter& param);
+
 /// The picture in a larger one, filled with the mean: in `random` place and by a ratio up to
 /// max_expand_ratio. Returns the canvas as a crop of the picture (beyond its borders).
 Box expand(const ExpansionParameter& param, const std::vector<float>& mean, RandomStream& random,
            Picture* picture);
 
+/// The part that begins at (left, top); it must lie within the picture.
+void cut(int left, int top, int width, int height, Picture* picture);
+
 /// The part of the picture, corners rounded down to whole pixels; at least one pixel.
 void crop(const Box& part, Picture* picture);
+
+/// Turned about its middle, counter-clockwise, in its own size: bilinear, what lies beyond the
+/// border is as the border. The degrees may be negative.
+void rotate(float degrees, Picture* picture);
 
 /// Left and right exchanged.
 void mirror(Picture* picture);

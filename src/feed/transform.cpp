@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/trace.h"
+#include "feed/picture_resizing.h"
 #include "feed/transform_rows.h"
 #include "io/mean.h"
 
@@ -23,8 +24,17 @@ Pixels pixels_of(const Picture& picture) {
   return {picture.channels, picture.height, picture.width, picture.pixels.data(), nullptr, true};
 }
 
+CropSize crop_size_of(const TransformationParameter& param) {
+  require((param.crop_h() > 0) == (param.crop_w() > 0),
+          "transform_param: crop_h and crop_w must be given both or neither");
+  require(param.crop_h() == 0 || param.crop_size() == 0,
+          "transform_param: crop_size and crop_h with crop_w exclude each other");
+  if (param.crop_h() > 0) return {param.crop_h(), param.crop_w()};
+  return {param.crop_size(), param.crop_size()};
+}
+
 Transformer::Transformer(const TransformationParameter& param, Phase phase, uint64_t key)
-    : param_(param), phase_(phase), key_(key) {
+    : param_(param), phase_(phase), key_(key), crop_(crop_size_of(param)) {
   require(!param.force_color() || !param.force_gray(),
           "transform_param: force_color and force_gray exclude each other");
   require(!param.has_mean_file() || param.mean_value_size() == 0,
@@ -38,41 +48,61 @@ ColorMode Transformer::color_mode() const {
 }
 
 Shape Transformer::output_shape(const Pixels& p) const {
-  const int64_t crop = param_.crop_size();
-  require(crop <= p.height && crop <= p.width, "transform_param: crop_size ", crop,
-          " is larger than the picture (height ", p.height, ", width ", p.width, ")");
-  if (mean_) {
-    const Shape& s = mean_->shape;
-    const int64_t leading = s.axes() > 3 ? s.count(0, s.axes() - 3) : 1;
-    const bool fits = s.axes() >= 3 && leading == 1 && s[s.axes() - 3] == p.channels &&
-                      s[s.axes() - 2] == p.height && s[s.axes() - 1] == p.width;
-    if (!fits) {  // require() would put the text together each time
-      fail("transform_param: ", param_.mean_file(), " has shape ", s, ", but the pictures are ",
-           size_text(p), " before cropping");
-    }
+  if (crop_.height > p.height || crop_.width > p.width) {
+    const std::string written =
+        param_.crop_size() > 0 ? str("crop_size ", crop_.height)
+                               : str("the crop of height ", crop_.height, ", width ", crop_.width);
+    fail("transform_param: ", written, " is larger than the picture (height ", p.height, ", width ",
+         p.width, ")");
   }
+  const Shape out{p.channels, crop_.height ? crop_.height : p.height,
+                  crop_.width ? crop_.width : p.width};
+  if (mean_) check_mean(p, out);
   const int means = param_.mean_value_size();
   require(means <= 1 || means == p.channels, "transform_param: ", means,
           " mean_value for pictures of ", p.channels, " channels; give 1 or ", p.channels);
-  return {p.channels, crop ? crop : p.height, crop ? crop : p.width};
+  return out;
+}
+
+void Transformer::check_mean(const Pixels& p, const Shape& out) const {
+  const Shape& s = mean_->shape;
+  const int64_t leading = s.axes() > 3 ? s.count(0, s.axes() - 3) : 1;
+  const bool is_picture = s.axes() >= 3 && leading == 1 && s[s.axes() - 3] == p.channels;
+  const bool is_whole = is_picture && s[s.axes() - 2] == p.height && s[s.axes() - 1] == p.width;
+  const bool may_differ =
+      param_.has_resize_param() || param_.has_expand_param() || has_random_size(param_);
+  const bool covers = is_picture && s[s.axes() - 2] >= out[1] && s[s.axes() - 1] >= out[2];
+  if (is_whole || (may_differ && covers)) return;
+  fail("transform_param: ", param_.mean_file(), " has shape ", s, ", but the pictures are ",
+       size_text(p), " before cropping");
 }
 
 Transformer::Window Transformer::window_of(const Pixels& p, uint64_t record) const {
-  const int crop = static_cast<int>(param_.crop_size());
-  Window window{0, 0, crop ? crop : p.height, crop ? crop : p.width, false};
-  const bool is_random_crop = crop && phase_ == TRAIN;
-  if (crop && !is_random_crop) {
-    window.top = (p.height - crop) / 2;
-    window.left = (p.width - crop) / 2;
+  const int height = static_cast<int>(crop_.height), width = static_cast<int>(crop_.width);
+  const bool is_cropped = height > 0;
+  Window window{0, 0, is_cropped ? height : p.height, is_cropped ? width : p.width, false};
+  const bool is_random_crop = is_cropped && phase_ == TRAIN;
+  if (is_cropped && !is_random_crop) {
+    window.top = (p.height - height) / 2;
+    window.left = (p.width - width) / 2;
   }
   if (!is_random_crop && !param_.mirror()) return window;
   const Philox4 words = philox(key_, record);
   if (is_random_crop) {
-    window.top = below(words.v[0], p.height - crop + 1);
-    window.left = below(words.v[1], p.width - crop + 1);
+    window.top = below(words.v[0], p.height - height + 1);
+    window.left = below(words.v[1], p.width - width + 1);
   }
   window.is_mirrored = param_.mirror() && (words.v[2] & 1u);
   return window;
+}
+
+Transformer::MeanWindow Transformer::mean_window(const Pixels& p, const Window& window) const {
+  const Shape& s = mean_->shape;
+  const int64_t height = s[s.axes() - 2], width = s[s.axes() - 1];
+  const bool is_whole = height == p.height && width == p.width;
+  const int64_t top = is_whole ? window.top : (height - window.height) / 2;
+  const int64_t left = is_whole ? window.left : (width - window.width) / 2;
+  return {mean_->data.data() + top * width + left, height * width, width};
 }
 
 float Transformer::mean_of(int channel) const {
@@ -84,6 +114,8 @@ void Transformer::apply(const Pixels& p, uint64_t record, float* out) const {
   const TraceSpan span("feed", "transform");
   const Window window = window_of(p, record);
   const int64_t step = p.is_interleaved ? p.channels : 1;
+  MeanWindow mean;
+  if (mean_) mean = mean_window(p, window);
   for (int c = 0; c < p.channels; ++c) {
     const int64_t plane = int64_t{c} * p.height * p.width;  // of C,H,W order
     const int64_t corner = int64_t{window.top} * p.width + window.left;
@@ -93,8 +125,8 @@ void Transformer::apply(const Pixels& p, uint64_t record, float* out) const {
     block.floats = p.bytes ? nullptr : p.floats + from;
     block.step = step;
     block.pitch = p.width * step;
-    block.mean_row = mean_ ? mean_->data.data() + plane + corner : nullptr;
-    block.mean_pitch = p.width;
+    block.mean_row = mean_ ? mean.corner + c * mean.plane : nullptr;
+    block.mean_pitch = mean.pitch;
     block.mean = mean_of(c);
     block.scale = param_.scale();
     block.height = window.height;

@@ -21,9 +21,17 @@ struct Pixels {
 
 Pixels pixels_of(const Picture& picture);
 
+/// The crop as it is written; 0 x 0 for none.
+struct CropSize {
+  int64_t height = 0, width = 0;
+};
+/// crop_size, or crop_h and crop_w. Throws Error for both, and for one of the two alone.
+CropSize crop_size_of(const TransformationParameter& param);
+
 /// out = (x - mean) * scale, cropped and perhaps mirrored, as planes. Crop is random in TRAIN and
 /// central in TEST; mirror has probability 1/2 in both. The mean file has the size before cropping
-/// and is cropped with the picture.
+/// and is cropped with the picture. Of pictures whose size the transform has changed it may have
+/// another size, at least the crop's: then its middle is subtracted.
 class Transformer {
  public:
   /// key: of the random draws. Throws Error for fields that contradict each other and for a mean
@@ -44,12 +52,20 @@ class Transformer {
     int top = 0, left = 0, height = 0, width = 0;
     bool is_mirrored = false;
   };
+  /// Of the mean file: the value above window's corner, and the steps between channels and rows.
+  struct MeanWindow {
+    const float* corner = nullptr;
+    int64_t plane = 0, pitch = 0;
+  };
+  MeanWindow mean_window(const Pixels& pixels, const Window& window) const;
   Window window_of(const Pixels& pixels, uint64_t record) const;
+  void check_mean(const Pixels& pixels, const Shape& out) const;
   float mean_of(int channel) const;
 
   TransformationParameter param_;
   Phase phase_;
   uint64_t key_;
+  CropSize crop_;
   std::optional<HostBlob> mean_;
 };
 

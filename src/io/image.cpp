@@ -70,8 +70,20 @@ std::string encode(const Picture& picture, const std::string& extension) {
   return library().encode(picture, extension);
 }
 
-Picture resize(const Picture& picture, int height, int width) {
-  return library().resize(picture, height, width);
+std::string encode_jpeg(const Picture& picture, int quality) {
+  return library().encode_jpeg(picture, quality);
+}
+
+Picture resize(const Picture& picture, int height, int width, Interpolation how) {
+  return library().resize(picture, height, width, how);
+}
+
+Picture filtered(const Picture& picture, PictureFilter filter) {
+  const bool needs_colors =
+      filter == PictureFilter::gray || filter == PictureFilter::hsv || filter == PictureFilter::lab;
+  require(picture.channels == 3 || (picture.channels == 1 && !needs_colors), "the picture has ",
+          picture.channels, " channels, ", needs_colors ? "3" : "1 or 3", " are needed");
+  return library().filtered(picture, filter);
 }
 
 bool is_cut_jpeg(std::string_view bytes) {

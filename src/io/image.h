@@ -35,8 +35,30 @@ Picture read_picture(const std::string& path, ColorMode mode);
 /// for an unknown one.
 std::string encode(const Picture& picture, const std::string& extension);
 
-/// Bilinear, the same bits as cv::resize. Throws Error for an empty size.
-Picture resize(const Picture& picture, int height, int width);
+/// A JPEG of this quality, 1..100.
+std::string encode_jpeg(const Picture& picture, int quality);
+
+/// How resize() finds a value between pixels.
+enum class Interpolation : uint8_t { nearest, linear, cubic, area, lanczos };
+
+/// The same bits as cv::resize. Throws Error for an empty size.
+Picture resize(const Picture& picture, int height, int width,
+               Interpolation how = Interpolation::linear);
+
+/// Changes of a whole picture. On pictures of three channels equalize and clahe change the luma of
+/// YCrCb; gray keeps three equal channels. Others must have one channel, for gray, hsv and lab
+/// (8 bits, as OpenCV packs them) three.
+enum class PictureFilter : uint8_t {
+  gray,
+  blur,      // Gaussian, 7 x 7, sigma 1.5
+  equalize,  // of the histogram
+  clahe,     // the same within tiles, 4 as the limit of contrast (Zuiderveld 1994)
+  erode,     // the minimum of a pixel and its four neighbours
+  hsv,
+  lab
+};
+/// Throws Error for a number of channels that the filter does not take.
+Picture filtered(const Picture& picture, PictureFilter filter);
 
 /// True when the bytes begin as a JPEG but its end mark is missing: the picture was cut off.
 bool is_cut_jpeg(std::string_view bytes);

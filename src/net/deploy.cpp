@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "feed/augmentation.h"
 #include "feed/database.h"
 #include "feed/datum_pixels.h"
 #include "feed/feed.h"
+#include "feed/picture_resizing.h"
 #include "io/mean.h"
 #include "net/filter.h"
 #include "net/graph.h"
@@ -247,13 +249,27 @@ class Deriver {
   }
 
   Preprocessing preprocessing_of(const LayerParameter& data) {
-    Preprocessing made{.input = data.top(0), .transform = data.transform_param(), .source = {}};
-    made.transform.clear_mirror();
+    Preprocessing made{
+        .input = data.top(0), .transform = without_chance(data.transform_param()), .source = {}};
     if (data.type() == "Data") made.source = data.data_param().source();
     if (data.type() == "ImageData") {
       made.source = data.image_data_param().source();
       made.resize_height = static_cast<int>(data.image_data_param().new_height());
       made.resize_width = static_cast<int>(data.image_data_param().new_width());
+    }
+    if (const ResizeParameter& resize = made.transform.resize_param();
+        made.transform.has_resize_param()) {
+      made.resize_height = made.resize_width = 0;  // it does not matter what was there before
+      if (resize.resize_mode() == ResizeParameter::WARP) {
+        made.resize_height = static_cast<int>(resize.height());
+        made.resize_width = static_cast<int>(resize.width());
+        made.transform.clear_resize_param();
+      }
+      return made;
+    }
+    if (made.transform.img_rand_resize_lower() > 0) {
+      made.resize_height = made.resize_width = 0;
+      return made;
     }
     if (data.type() == "Data") {
       try {
@@ -309,8 +325,11 @@ std::optional<Shape> guessed_picture(const LayerParameter& layer) {
                                                       !layer.image_data_param().is_color())
                                ? 1
                                : 3;
-  const int64_t crop = transform.crop_size();
-  if (crop > 0) return Shape{channels, crop, crop};
+  const CropSize crop = crop_size_of(transform);
+  if (crop.height > 0) return Shape{channels, crop.height, crop.width};
+  if (transform.has_resize_param() && has_one_size(transform.resize_param())) {
+    return Shape{channels, transform.resize_param().height(), transform.resize_param().width()};
+  }
   const ImageDataParameter& image = layer.image_data_param();
   if (image.new_height() > 0) return Shape{channels, image.new_height(), image.new_width()};
   return std::nullopt;

@@ -15,7 +15,7 @@ namespace crema {
 struct Preprocessing {
   std::string input;                        // the blob
   int resize_height = 0, resize_width = 0;  // of the picture before it is cropped; 0: not known
-  TransformationParameter transform;        // without mirror
+  TransformationParameter transform;        // without what is drawn (feed/augmentation.h)
   std::string source;                       // of the data layer; may be empty
 };
 

@@ -165,6 +165,15 @@ void label_rule(const NetParameter& net, const LayerParameter& layer, const Samp
   }
 }
 
+/// Whether pictures are changed by lot, by more than mirrors and crops.
+bool is_drawn(const TransformationParameter& p) {
+  return p.has_distort_param() || p.has_expand_param() || p.has_noise_param() ||
+         p.max_rotation() > 0 || p.rand_resize_ratio_upper() > p.rand_resize_ratio_lower() ||
+         p.img_rand_resize_upper() > p.img_rand_resize_lower() ||
+         p.vertical_stretch_upper() > p.vertical_stretch_lower() ||
+         p.horizontal_stretch_upper() > p.horizontal_stretch_lower();
+}
+
 }  // namespace
 
 void data_rules(const NetParameter& net, int i, LintList& out) {
@@ -173,6 +182,11 @@ void data_rules(const NetParameter& net, int i, LintList& out) {
   if (layer.transform_param().mirror() && !is_training) {
     out.warn("mirror_in_test", layer,
              "mirror: true mirrors at random in TEST too, so scores differ from run to run");
+  }
+  if (is_drawn(layer.transform_param()) && !is_training) {
+    out.warn("augmented_in_test", layer,
+             "transform_param changes pictures at random in TEST too, so scores differ from run to "
+             "run and are not those of the pictures as they are");
   }
   if (layer.type() != "Data" && layer.type() != "ImageData") return;
   Sample sample;

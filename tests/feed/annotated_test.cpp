@@ -90,6 +90,20 @@ TEST(AnnotatedFeed, MirrorsPicturesWithTheirBoxes) {
   EXPECT_LT(mirrored, 28);
 }
 
+TEST(AnnotatedFeed, BoxesFollowThePadding) {
+  const TestFolder folder;
+  write_database(folder / "db", {{"a", annotated(10, {{1, {0.25f, 0, 0.5f, 0.5f}}})}});
+  const auto feed = open(annotated_layer(
+      folder / "db", 1,
+      "transform_param { resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 4 width: 4 "
+      "pad_value: 7 } noise_param { inverse: true } }"));
+  EXPECT_EQ(feed->shapes()[0], (Shape{1, 1, 4, 4}));
+  const auto tops = next_batch(*feed);
+  EXPECT_EQ(tops[0], (Values{248, 248, 248, 248, 245, 244, 243, 242, 241, 240, 239, 238, 248, 248,
+                             248, 248}));
+  EXPECT_EQ(tops[1], (Values{0, 1, 0, 0.25f, 0.25f, 0.5f, 0.5f, 0}));
+}
+
 const char* const kAugmented =
     "transform_param { mirror: true mean_value: 100 resize_param { height: 6 width: 5 } "
     "expand_param { prob: 0.5 max_expand_ratio: 3 } distort_param { brightness_prob: 0.5 "
@@ -136,9 +150,10 @@ TEST(AnnotatedFeed, NamesWhatIsWrong) {
   EXPECT_HAS(bad("transform_param { crop_size: 2 }"), "crop_size is not read by AnnotatedData");
   EXPECT_HAS(bad("transform_param { resize_param { height: 2 } }"),
              "resize_param: height and width must be given");
-  EXPECT_HAS(
-      bad("transform_param { resize_param { height: 2 width: 2 resize_mode: FIT_SMALL_SIZE } }"),
-      "only WARP is supported");
+  EXPECT_HAS(bad("transform_param { max_rotation: 3 }"), "are not read by AnnotatedData");
+  EXPECT_HAS(bad("transform_param { img_rand_resize_lower: 3 img_rand_resize_upper: 4 }"),
+             "are not read by AnnotatedData");
+  EXPECT_HAS(bad("transform_param { noise_param { jpeg: 200 } }"), "quality of at most 100");
   EXPECT_HAS(bad("annotated_data_param { batch_sampler { sampler { min_scale: 0 } } }"),
              "min_scale 0 and max_scale 1 must be above 0");
   EXPECT_HAS(bad("transform_param { expand_param { max_expand_ratio: 0.5 } }"),

@@ -93,6 +93,36 @@ TEST(Deploy, WithoutTheSourceTakesCropOrTheGivenShape) {
   EXPECT_HAS(ended.err, "--input_shape takes sizes above 0");
 }
 
+TEST(Deploy, SizesThatTheTransformGives) {
+  const TestFolder folder;
+  testing::write_database(folder / "db", {{"0", testing::ramp_datum(1, 5, 6, 1)}});
+  const auto deployed = [&](const std::string& transform) {
+    NetParameter net;
+    parse_text(str("layer { name: 'd' type: 'Data' top: 'data' top: 'label' data_param { source: '",
+                   folder / "db", "' batch_size: 2 } transform_param { ", transform,
+                   " } } layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' "
+                   "inner_product_param { num_output: 3 } } layer { name: 'loss' type: "
+                   "'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }"),
+               "f", &net);
+    return derive_deploy(net, "f").net.layer(0).ShortDebugString();
+  };
+  const std::string head = "name: \"data\" type: \"Input\" top: \"data\" ";
+  EXPECT_EQ(deployed("scale: 2 distort_param { } noise_param { } max_rotation: 5 crop_h: 3 "
+                     "crop_w: 4 resize_param { prob: 0.5 height: 8 width: 9 }"),
+            head +
+                "transform_param { scale: 2 crop_h: 3 crop_w: 4 } image_data_param { "
+                "new_height: 8 new_width: 9 } input_param { shape { dim: 1 dim: 1 dim: 3 dim: 4 "
+                "} }");
+  EXPECT_EQ(deployed("resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 8 width: 9 }"),
+            head +
+                "transform_param { resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 8 "
+                "width: 9 } } input_param { shape { dim: 1 dim: 1 dim: 8 dim: 9 } }");
+  EXPECT_EQ(deployed("img_rand_resize_lower: 3 img_rand_resize_upper: 5 crop_size: 3"),
+            head +
+                "transform_param { crop_size: 3 img_rand_resize_lower: 4 img_rand_resize_upper: "
+                "4 } input_param { shape { dim: 1 dim: 1 dim: 3 dim: 3 } }");
+}
+
 TEST(Deploy, HeadsOfOtherLosses) {
   struct Row {
     const char *loss, *output, *type;
@@ -169,6 +199,31 @@ TEST_F(ClassifyTest, TheDeployNetGivesTheSame) {
   const Ended ended =
       classify({"--model=d.prototxt", "--labels=names", "--top=1", "pictures/2.png"});
   EXPECT_EQ(ended.out, "pictures/2.png\n  0.5761  2 c\n") << ended.err;
+}
+
+TEST_F(ClassifyTest, ResizesAsTheTransformSays) {
+  const std::string net = read_file(folder_ / "net.prototxt");
+  const std::string mirror = "mirror: true";
+  folder_.write("net.prototxt",
+                std::string(net).replace(
+                    net.find(mirror), mirror.size(),
+                    "resize_param { resize_mode: FIT_LARGE_SIZE_AND_PAD height: 2 width: 2 "
+                    "pad_value: 255 }"));
+  // 0, padding / 128, padding: the second place is the brightest of the three.
+  testing::write_picture_file(folder_ / "tall.png", Picture{2, 1, 1, {0, 128}});
+  Ended ended = classify({"--model=net.prototxt", "--top=1", "tall.png"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_HAS(ended.out, "  1 one\n");
+  ASSERT_EQ(run_crema(folder_, {"deploy", "--model=net.prototxt", "--output=d.prototxt",
+                                "--preprocessing=p.json"})
+                .status,
+            0);
+  EXPECT_EQ(classify({"--model=d.prototxt", "--top=1", "tall.png"}).out.substr(0, 21),
+            ended.out.substr(0, 21));
+  EXPECT_HAS(
+      read_file(folder_ / "p.json"),
+      "\"resize\": null,\n  \"resize_mode\": \"FIT_LARGE_SIZE_AND_PAD\",\n  \"resize_to\": [2, "
+      "2],\n");
 }
 
 TEST_F(ClassifyTest, NamesWhatCannotBeRead) {

@@ -124,6 +124,14 @@ INSTANTIATE_TEST_SUITE_P(
                              "layer { name: 'p' type: 'Softmax' bottom: 'ip' top: 'p' }\n"
                              "layer { name: 'loss'")),
          "takes the softmax of \"p\", which is one already"},
+        {"augmented_in_test", str(replaced(kData, "scale: 0.5", "max_rotation: 3"), kRest),
+         "[augmented_in_test]"},
+        {"scale_bias_needs_no_scale",
+         str(kData,
+             "layer { name: 'bn' type: 'BatchNorm' bottom: 'data' top: 'data' batch_norm_param { "
+             "scale_bias: true } } ",
+             kRest),
+         ""},
         {"mirror_in_test", str(replaced(kData, "scale: 0.5", "mirror: true"), kRest),
          "[mirror_in_test]"},
         {"bilinear_without_groups",

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "commands.h"
+#include "feed/augmentation.h"
+#include "feed/picture_resizing.h"
 #include "feed/transform.h"
 #include "io/image.h"
 #include "io/weights.h"
@@ -66,10 +68,12 @@ class Classifier {
     width_ = static_cast<int>(shape.dim(3));
     resize_height_ = static_cast<int>(input.image_data_param().new_height());
     resize_width_ = static_cast<int>(input.image_data_param().new_width());
-    transform_ = input.transform_param();
-    transform_.clear_mirror();
-    if (resize_height_ == 0) {  // not known: straight to what the net takes
+    transform_ = without_chance(input.transform_param());
+    resizes_ = transform_.has_resize_param() || has_random_size(transform_);
+    if (resize_height_ == 0 && !resizes_) {  // not known: straight to what the net takes
       transform_.clear_crop_size();
+      transform_.clear_crop_h();
+      transform_.clear_crop_w();
       resize_height_ = height_;
       resize_width_ = width_;
     }
@@ -100,13 +104,14 @@ class Classifier {
  private:
   size_t run_batch(const std::vector<std::string>& files) {
     const Transformer transformer(transform_, TEST, 0);
+    const Augmentation augmentation(transform_, 0);
     const auto size =
         static_cast<size_t>(channels_) * static_cast<size_t>(height_) * static_cast<size_t>(width_);
     std::vector<float> values(static_cast<size_t>(FLAGS_batch) * size);
     std::vector<std::string> read;
     for (const std::string& file : files) {
       try {
-        prepare(transformer, file, values.data() + read.size() * size);
+        prepare(augmentation, transformer, file, values.data() + read.size() * size);
         read.push_back(file);
       } catch (const Error& error) {
         const std::string text = error.what();
@@ -121,15 +126,17 @@ class Classifier {
     return files.size() - read.size();
   }
 
-  void prepare(const Transformer& transformer, const std::string& file, float* out) const {
+  void prepare(const Augmentation& augmentation, const Transformer& transformer,
+               const std::string& file, float* out) const {
     const ColorMode mode = channels_ == 1   ? ColorMode::gray
                            : channels_ == 3 ? ColorMode::color
                                             : ColorMode::as_stored;
     Picture picture = read_picture(file, mode);
-    if (picture.height != resize_height_ || picture.width != resize_width_) {
+    const bool is_sized = picture.height == resize_height_ && picture.width == resize_width_;
+    if (resize_height_ > 0 && !is_sized) {
       picture = resize(picture, resize_height_, resize_width_);
     }
-    const Pixels pixels = pixels_of(picture);
+    const Pixels pixels = augmentation.changed(pixels_of(picture), 0, picture);
     const Shape shape = transformer.output_shape(pixels);
     require(shape == Shape({channels_, height_, width_}), file, ": becomes ", shape,
             ", the net takes ", Shape{channels_, height_, width_});
@@ -155,6 +162,7 @@ class Classifier {
   std::string blob_, source_;
   int channels_ = 0, height_ = 0, width_ = 0, resize_height_ = 0, resize_width_ = 0;
   TransformationParameter transform_;
+  bool resizes_ = false;  // transform_ says how a picture comes to its size
   std::unique_ptr<Net> net_;
   std::vector<std::string> names_;
 };

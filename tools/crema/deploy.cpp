@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "commands.h"
+#include "feed/transform.h"
 #include "io/mean.h"
 
 DECLARE_string(output);
@@ -75,10 +76,23 @@ std::string to_json(const DeployNet& deploy) {
          (made.resize_height > 0 ? numbers(std::vector<int>{made.resize_height, made.resize_width})
                                  : std::string("null")) +
          ",\n";
-  out +=
-      str("  \"centre_crop\": ",
-          transform.crop_size() > 0 ? std::to_string(transform.crop_size()) : std::string("null"),
-          ",\n");
+  if (transform.has_resize_param()) {
+    const ResizeParameter& resize = transform.resize_param();
+    const bool is_scaled = resize.height_scale() > 0;
+    const std::vector<uint32_t> size = {is_scaled ? resize.height_scale() : resize.height(),
+                                        is_scaled ? resize.width_scale() : resize.width()};
+    out += str("  \"resize_mode\": \"", ResizeParameter::Resize_mode_Name(resize.resize_mode()),
+               "\",\n  \"resize_to\": ", numbers(size), ",\n");
+  }
+  if (transform.img_rand_resize_lower() > 0) {
+    out += str("  \"shorter_side\": ", transform.img_rand_resize_lower(), ",\n");
+  }
+  const CropSize crop = crop_size_of(transform);
+  const std::string crop_text = crop.height == 0 ? "null"
+                                : crop.height == crop.width
+                                    ? std::to_string(crop.height)
+                                    : numbers(std::vector<int64_t>{crop.height, crop.width});
+  out += str("  \"centre_crop\": ", crop_text, ",\n");
   if (transform.has_mean_file()) {
     out += "  \"mean_file\": " + json_text(transform.mean_file()) + ",\n";
     if (exists(transform.mean_file())) {

@@ -23,6 +23,22 @@ int flag_of(ColorMode mode) {
   return cv::IMREAD_GRAYSCALE;
 }
 
+int flag_of(Interpolation how) {
+  switch (how) {
+    case Interpolation::nearest:
+      return cv::INTER_NEAREST;
+    case Interpolation::linear:
+      return cv::INTER_LINEAR;
+    case Interpolation::cubic:
+      return cv::INTER_CUBIC;
+    case Interpolation::area:
+      return cv::INTER_AREA;
+    case Interpolation::lanczos:
+      break;
+  }
+  return cv::INTER_LANCZOS4;
+}
+
 void copy_out(const cv::Mat& mat, Picture& out) {
   require(mat.depth() == CV_8U,
           "the picture has more than 8 bits per channel; ask for it in "
@@ -52,6 +68,52 @@ auto translated(const Call& call) {
   } catch (const cv::Exception& error) {
     throw Error("OpenCV: " + error.err);
   }
+}
+
+/// Applies change to a gray picture, or to the luma of one in colours.
+template <class Change>
+cv::Mat with_luma(const cv::Mat& in, const Change& change) {
+  cv::Mat out;
+  if (in.channels() == 1) {
+    change(in, out);
+    return out;
+  }
+  cv::Mat whole, luma, changed;
+  cv::cvtColor(in, whole, cv::COLOR_BGR2YCrCb);
+  cv::extractChannel(whole, luma, 0);
+  change(luma, changed);
+  cv::insertChannel(changed, whole, 0);
+  cv::cvtColor(whole, out, cv::COLOR_YCrCb2BGR);
+  return out;
+}
+
+cv::Mat filtered_mat(const cv::Mat& in, PictureFilter filter) {
+  constexpr double kSigma = 1.5, kClipLimit = 4;
+  cv::Mat out, gray;
+  switch (filter) {
+    case PictureFilter::gray:
+      cv::cvtColor(in, gray, cv::COLOR_BGR2GRAY);
+      cv::cvtColor(gray, out, cv::COLOR_GRAY2BGR);
+      break;
+    case PictureFilter::blur:
+      cv::GaussianBlur(in, out, cv::Size(7, 7), kSigma);
+      break;
+    case PictureFilter::equalize:
+      return with_luma(in, [](const cv::Mat& x, cv::Mat& y) { cv::equalizeHist(x, y); });
+    case PictureFilter::clahe:
+      return with_luma(
+          in, [](const cv::Mat& x, cv::Mat& y) { cv::createCLAHE(kClipLimit)->apply(x, y); });
+    case PictureFilter::erode:
+      cv::erode(in, out, cv::getStructuringElement(cv::MORPH_ELLIPSE, cv::Size(3, 3)));
+      break;
+    case PictureFilter::hsv:
+      cv::cvtColor(in, out, cv::COLOR_BGR2HSV);
+      break;
+    case PictureFilter::lab:
+      cv::cvtColor(in, out, cv::COLOR_BGR2Lab);
+      break;
+  }
+  return out;
 }
 
 class OpenCv final : public PictureLibrary {
@@ -92,12 +154,28 @@ class OpenCv final : public PictureLibrary {
     return {bytes.begin(), bytes.end()};
   }
 
-  Picture resize(const Picture& picture, int height, int width) const override {
+  std::string encode_jpeg(const Picture& picture, int quality) const override {
+    std::vector<uint8_t> bytes;
+    require(
+        translated([&] {
+          return cv::imencode(".jpg", view(picture), bytes, {cv::IMWRITE_JPEG_QUALITY, quality});
+        }),
+        "cannot encode a picture as a JPEG");
+    return {bytes.begin(), bytes.end()};
+  }
+
+  Picture filtered(const Picture& picture, PictureFilter filter) const override {
+    Picture out;
+    translated([&] { copy_out(filtered_mat(view(picture), filter), out); });
+    return out;
+  }
+
+  Picture resize(const Picture& picture, int height, int width, Interpolation how) const override {
     require(height > 0 && width > 0, "cannot resize a picture to ", height, " x ", width);
     Picture out;
     translated([&] {
       cv::Mat mat;
-      cv::resize(view(picture), mat, cv::Size(width, height));
+      cv::resize(view(picture), mat, cv::Size(width, height), 0, 0, flag_of(how));
       copy_out(mat, out);
     });
     return out;
