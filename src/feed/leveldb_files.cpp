@@ -20,7 +20,7 @@ namespace crema {
 namespace {
 
 constexpr int kOpenTables = 100;
-constexpr size_t kPendingBytes = size_t{16} << 20;
+constexpr size_t kPendingBytes = size_t{1} << 20;
 constexpr size_t kWriteBuffer = size_t{64} << 20, kBlock = size_t{64} << 10;
 
 void check(const leveldb::Status& status, const char* what, const std::string& path) {
