@@ -73,7 +73,7 @@ class CropLayer : public Layer {
     for (int i = 0; i < top.axes(); ++i) order.push_back(i);
     if (whole.layout == Layout::nhwc)
       std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-    CropBlock block;
+    CropBlock block{};
     int64_t step = 1;
     for (size_t i = order.size(); i-- > 0; step *= whole.shape[order[i]]) {
       block.start += start_[order[i]] * step;
@@ -98,7 +98,7 @@ class CropLayer : public Layer {
   }
 
   Shape start_;  // of the block in bottom 0
-  CropBlock block_;
+  CropBlock block_{};
 };
 
 REGISTER_LAYER("Crop", CropLayer)
