@@ -23,8 +23,8 @@ struct Settings {
 };
 
 Settings& settings() {
-  static Settings the;
-  return the;
+  static auto* const the = new Settings;  // asked until the very end of the program
+  return *the;
 }
 
 thread_local int card = 0;

@@ -113,10 +113,11 @@ void on_fault(int number, siginfo_t* info, void* context) {
 }
 
 bool is_red(const uint8_t* begin, const uint8_t* end) {
-  static const std::vector<uint8_t> red(4096, kRedZone);
-  for (; begin < end; begin += red.size()) {
-    const size_t bytes = std::min(red.size(), static_cast<size_t>(end - begin));
-    if (std::memcmp(begin, red.data(), bytes) != 0) return false;
+  // Never destroyed: memory is freed, and looked at, at the end of the program too.
+  static const auto* const red = new std::vector<uint8_t>(4096, kRedZone);
+  for (; begin < end; begin += red->size()) {
+    const size_t bytes = std::min(red->size(), static_cast<size_t>(end - begin));
+    if (std::memcmp(begin, red->data(), bytes) != 0) return false;
   }
   return true;
 }

@@ -10,11 +10,12 @@
 #include "io/hdf5.h"
 #include "io/prototxt.h"
 #include "net/net.h"
+#include "test_device.h"
 
 namespace crema {
 namespace {
 
-const char kFolder[] = CREMA_SOURCE_DIR "/tests/conformance/layers/";
+const std::string kFolder = source_folder() + "/tests/conformance/layers/";
 
 std::vector<std::string> cases() {
   std::vector<std::string> names;
@@ -53,7 +54,8 @@ class Case {
     options.force_nchw = force_nchw;
     options.log = false;
     options.file = name;
-    net_ = std::make_unique<Net>(read_net(kFolder + name + ".prototxt"), options, make_ops({}));
+    net_ = std::make_unique<Net>(read_net(kFolder + name + ".prototxt"), options,
+                                 make_ops(test_device()));
     for (const std::string& blob : file_.datasets("inputs"))
       net_->set_blob(blob, file_.read("inputs/" + blob).data);
     for_each_param("params",

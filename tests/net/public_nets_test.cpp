@@ -20,11 +20,12 @@
 #include "net/net.h"
 #include "net/upgrade.h"
 #include "reference/reference.h"
+#include "test_device.h"
 
 namespace crema {
 namespace {
 
-const std::string kFolder = CREMA_SOURCE_DIR "/tests/net/public_nets/";
+const std::string kFolder = source_folder() + "/tests/net/public_nets/";
 
 std::vector<std::string> net_names() {
   std::vector<std::string> names;
@@ -80,7 +81,8 @@ std::unique_ptr<Net> make_public(const NetParameter& param, const std::string& n
   options.seed = 3;
   options.file = name;
   for (const auto& [blob, unused] : directives(name, "kept")) options.keep.push_back(blob);
-  auto net = std::make_unique<Net>(param, options, is_oracle ? make_reference_ops() : make_ops({}));
+  auto net = std::make_unique<Net>(param, options,
+                                   is_oracle ? make_reference_ops() : make_ops(test_device()));
   for (size_t i = 0; i < net->params().size(); ++i) {
     const NetParam& p = net->params()[i];
     const bool is_statistic = net->find_layer(p.owner)->param().type() == "BatchNorm";

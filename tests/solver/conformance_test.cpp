@@ -9,13 +9,14 @@
 #include "base/file.h"
 #include "io/hdf5.h"
 #include "solver/solver_harness.h"
+#include "test_device.h"
 
 namespace crema {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kCases = CREMA_SOURCE_DIR "/tests/conformance/solvers";
+const std::string kCases = source_folder() + "/tests/conformance/solvers";
 constexpr double kBound = 1e-4;
 
 std::vector<std::string> case_names() {

@@ -1,5 +1,6 @@
 // Several ranks that train one net: the steps of one with the joined batch, one log, one snapshot,
-// and an end for all when one fails. Each rank is a CPU device in a thread of its own.
+// and an end for all when one fails. Each rank is a CPU device, or with CREMA_TEST_DEVICE=gpu a
+// card, in a thread of its own.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "solver/snapshot.h"
 #include "solver/solver_group.h"
 #include "solver/solver_harness.h"
+#include "test_device.h"
 
 namespace crema {
 namespace {
@@ -58,6 +60,9 @@ Outcome outcome_of(Solver& solver) {
   return out;
 }
 
+/// A rank's device: the CPU for all, or a card for each.
+std::shared_ptr<Ops> device_of(int rank) { return make_ops(test_device(rank)); }
+
 /// Each rank's outcome after solve().
 std::vector<Outcome> train_together(int ranks, const std::string& text,
                                     const SolverOptions& options = options_for()) {
@@ -67,7 +72,7 @@ std::vector<Outcome> train_together(int ranks, const std::string& text,
     all[static_cast<size_t>(rank)] = outcome_of(solver);
   };
   solve_together(parse_solver(text), options,
-                 {.ranks = ranks, .make_ops = [](int) { return make_ops({}); }, .work = work});
+                 {.ranks = ranks, .make_ops = device_of, .work = work});
   return all;
 }
 
@@ -179,12 +184,11 @@ TEST(Ranks, JoinTheirRunningStatistics) {
     own[static_cast<size_t>(rank)] = all_params(solver);
   };
   solve_together(parse_solver(net_of(4, 2, norm) + more), options_for(),
-                 {.ranks = 2, .make_ops = [](int) { return make_ops({}); }, .work = work});
+                 {.ranks = 2, .make_ops = device_of, .work = work});
   EXPECT_EQ(own[0], own[1]);
   // Without a snapshot they are each rank's own, so that the test above says something.
   solve_together(parse_solver(net_of(4, 2, norm) + " max_iter: 3 type: 'SGD' base_lr: 0.1"),
-                 options_for(),
-                 {.ranks = 2, .make_ops = [](int) { return make_ops({}); }, .work = work});
+                 options_for(), {.ranks = 2, .make_ops = device_of, .work = work});
   EXPECT_NE(own[0], own[1]);
 }
 
@@ -201,22 +205,21 @@ TEST(Ranks, AllEndWhenOneFails) {
     }
     return "no error";
   };
-  const auto cpu = [](int) { return make_ops({}); };
   const auto fails_in_a_step = [](Solver& solver, int rank) {
     solver.step(2);
     require(rank != 2, "the card fell off the bus");
     solver.step(7);
   };
-  EXPECT_EQ(error({.ranks = 3, .make_ops = cpu, .work = fails_in_a_step}),
+  EXPECT_EQ(error({.ranks = 3, .make_ops = device_of, .work = fails_in_a_step}),
             "GPU 2 of this run: the card fell off the bus");
   const auto no_device = [](int rank) {
     require(rank != 1, "no such GPU");
-    return make_ops({});
+    return device_of(rank);
   };
   EXPECT_EQ(error({.ranks = 3, .make_ops = no_device}), "GPU 1 of this run: no such GPU");
   const auto no_first = [](int rank) -> std::shared_ptr<Ops> {
     require(rank != 0, "no GPU at all");
-    return make_ops({});
+    return device_of(rank);
   };
   EXPECT_EQ(error({.ranks = 3, .make_ops = no_first}), "no GPU at all");
 }

@@ -12,6 +12,7 @@
 #include "io/weights.h"
 #include "solver/snapshot.h"
 #include "solver/solver_harness.h"
+#include "test_device.h"
 
 namespace crema {
 namespace {
@@ -157,7 +158,7 @@ TEST(Snapshot, InTheMiddleOfATestHoldsWhereTheTestBegan) {
   const std::string text = solver_text(kTypes[0], "max_iter: 20");
   Solver* running = nullptr;
   SolverOptions options;
-  options.ops = make_ops({});
+  options.ops = make_ops(test_device());
   options.take_request = [&running] {  // before the second batch of the test at iteration 8
     const bool is_there =
         running != nullptr && running->iter() == 8 && running->test_net(0).forward_count() == 5;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "io/hdf5.h"
+#include "test_device.h"
 
 namespace crema {
 
@@ -45,7 +46,7 @@ SolverParameter parse_solver(const std::string& text) {
 std::unique_ptr<Solver> make_solver(const std::string& text, const std::string& resume) {
   SolverOptions options;
   options.file = "solver.prototxt";
-  options.ops = make_ops({});
+  options.ops = make_ops(test_device());
   options.resume = resume;
   return std::make_unique<Solver>(parse_solver(text), options);
 }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "io/hdf5.h"
 #include "solver/solver_harness.h"
+#include "test_device.h"
 
 namespace crema {
 namespace {
@@ -328,7 +329,7 @@ TEST(Solver, StopsWhereItIsAskedTo) {
       regression(4, "max_iter: 50 snapshot_prefix: 's' snapshot_after_train: true snapshot: 20"));
   int taken = 0;
   SolverOptions options;
-  options.ops = make_ops({});
+  options.ops = make_ops(test_device());
   options.take_request = [&taken] {
     ++taken;
     return SolverRequest{.stop = taken == 5, .snapshot = taken == 3};
@@ -349,7 +350,7 @@ TEST(Solver, StopsInATestAtOnce) {
       4, "test_iter: 1000000 test_interval: 1 snapshot_prefix: 's' snapshot_after_train: true"));
   int taken = 0;
   SolverOptions options;
-  options.ops = make_ops({});
+  options.ops = make_ops(test_device());
   options.take_request = [&taken] {
     return SolverRequest{.stop = ++taken == 3, .snapshot = taken == 2};
   };
