@@ -19,6 +19,7 @@ import torch.nn.functional as F
 
 RATE, MOMENTUM, DECAY, CLASSES = 1e-5, 0.9, 5e-4, 10  # what train_step uses too
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+LOW_PRECISIONS = {"bf16": torch.bfloat16, "f16": torch.float16}
 
 
 # ---- Prototxt: a message is a dict from field to the list of its values ----
@@ -245,6 +246,7 @@ class Net(torch.nn.Module):
 class Step:
     def __init__(self, args, shape, channels_last, as_convolution):
         self.inference, self.clock = args.inference, args.clock
+        self.device, self.low = args.device, LOW_PRECISIONS.get(args.precision)
         self.variant = ("channels_last" if channels_last else "plain") + (", inner products as convolutions"
                                                                            if as_convolution else "")
         torch.manual_seed(1)
@@ -252,22 +254,43 @@ class Step:
         x = torch.rand(args.batch, *shape) * 2 - 1
         if channels_last:
             net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-        self.net, self.x, self.label = net, x, torch.arange(args.batch) % CLASSES
+        label = torch.arange(args.batch) % CLASSES
+        self.net, self.x, self.label = net.to(args.device), x.to(args.device), label.to(args.device)
         net.train(not args.inference)
         groups = [{"params": parameters, "lr": RATE * rate, "weight_decay": DECAY * decay}
                   for (rate, decay), parameters in net.groups.items()]
-        self.optimizer = torch.optim.SGD(groups, lr=RATE, momentum=MOMENTUM)
+        on_card = {"fused": True} if args.device == "cuda" else {}
+        self.optimizer = torch.optim.SGD(groups, lr=RATE, momentum=MOMENTUM, **on_card)
+        self.scaler = torch.amp.GradScaler(args.device) if args.precision == "f16" else None
+        if args.compile:
+            self.net = torch.compile(net)
+            self.variant += ", compiled"
+
+    def forward(self):
+        if self.low is None:
+            return self.net(self.x, self.label)
+        with torch.autocast(self.device, self.low):
+            return self.net(self.x, self.label)
 
     def run(self):
         if self.inference:
             with torch.inference_mode():
-                self.net(self.x, self.label)
+                self.forward()
+            if self.device == "cuda":
+                torch.cuda.synchronize()
             return
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.net(self.x, self.label)
-        loss.backward()
-        self.optimizer.step()
+        loss = self.forward()
+        if self.scaler is None:
+            loss.backward()
+            self.optimizer.step()
+        else:
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
         self.loss = loss.item()
+        if self.device == "cuda":
+            torch.cuda.synchronize()  # the loss is there before the update is done
 
     def timed(self):
         start = CLOCKS[self.clock]()
@@ -297,6 +320,7 @@ def measure(args, step):
         times.append(step.timed())
     seconds = statistics.median(times)
     print(json.dumps({"model": args.model, "batch": args.batch, "threads": torch.get_num_threads(),
+                      "device": args.device, "precision": args.precision,
                       "images_per_s": args.batch / seconds, "step_ms": 1e3 * seconds, "iterations": len(times),
                       "variant": step.variant, "loss": getattr(step, "loss", None)}), flush=True)
 
@@ -319,7 +343,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: time of all threads, for one thread")
     parser.add_argument("--wait", action="store_true", help="measure once for each line of standard input")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--precision", choices=("f32", "tf32", *LOW_PRECISIONS), default="f32")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the net")
     args = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
+    torch.backends.cudnn.benchmark = args.device == "cuda"
     if args.threads:
         torch.set_num_threads(args.threads)
     step = fastest_step(args, picture_shape(args))

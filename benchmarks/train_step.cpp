@@ -39,6 +39,8 @@ DEFINE_bool(layers, false, "Print a line per layer and direction, the longest fi
 DEFINE_bool(rates, false, "Measure matrix products and copies instead of a net");
 DEFINE_string(fuse, "on", "on or off");
 DEFINE_string(layout, "auto", "auto or nchw");
+DEFINE_int32(gpu, -1, "The GPU to measure on; -1: the CPU");
+DEFINE_string(precision, "f32", "f32; or, on a GPU, tf32");
 
 namespace crema {
 namespace {
@@ -46,8 +48,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr float kRate = 1e-5f, kMomentum = 0.9f, kDecay = 5e-4f;  // what peer.py uses too
-constexpr int64_t kGemmSize = 2048;
-constexpr int64_t kCopyBytes = int64_t{64} << 20;
+/// Edge of the matrices and bytes of a copy for --rates: a GPU needs more to be busy.
+int64_t gemm_size() { return FLAGS_gpu >= 0 ? 8192 : 2048; }
+int64_t copy_bytes() { return int64_t{FLAGS_gpu >= 0 ? 512 : 64} << 20; }
 
 /// One flat JSON object on one line.
 class JsonLine {
@@ -293,6 +296,7 @@ void measure_net(const std::shared_ptr<Ops>& ops) {
     repeat([&] { timer.step(); });
     JsonLine line;
     line.add("model", FLAGS_model).add("batch", FLAGS_batch).add("threads", omp_get_max_threads());
+    line.add("gpu", FLAGS_gpu).add("precision", FLAGS_precision);
     timer.report(line);
     report_cost(net, param, line);
     return line;
@@ -309,7 +313,7 @@ Tensor new_tensor(Ops& ops, const Shape& shape, std::vector<Buffer>& owned) {
 
 void measure_rates(Ops& ops) {
   std::vector<Buffer> owned;
-  const Shape square{kGemmSize, kGemmSize}, flat{kCopyBytes / int64_t{sizeof(float)}};
+  const Shape square{gemm_size(), gemm_size()}, flat{copy_bytes() / int64_t{sizeof(float)}};
   const Tensor a = new_tensor(ops, square, owned), b = new_tensor(ops, square, owned),
                c = new_tensor(ops, square, owned), source = new_tensor(ops, flat, owned),
                target = new_tensor(ops, flat, owned);
@@ -329,11 +333,12 @@ void measure_rates(Ops& ops) {
       gemms.push_back(timed(gemm));
       copies.push_back(timed(copy));
     });
-    const double n = kGemmSize;
+    const auto n = static_cast<double>(gemm_size());
     JsonLine line;
     line.add("device", ops.describe()).add("threads", omp_get_max_threads());
+    line.add("precision", FLAGS_precision);
     line.add("gemm_gflops", 2 * n * n * n / median(gemms) / 1e9);
-    line.add("copy_gbytes", 2.0 * kCopyBytes / median(copies) / 1e9);
+    line.add("copy_gbytes", 2.0 * static_cast<double>(copy_bytes()) / median(copies) / 1e9);
     return line;
   });
 }
@@ -343,7 +348,11 @@ int run_program() {
     require(FLAGS_clock == "wall" || FLAGS_clock == "cpu", "--clock is wall or cpu, not \"",
             FLAGS_clock, "\"");
     if (FLAGS_threads > 0) omp_set_num_threads(FLAGS_threads);
-    const std::shared_ptr<Ops> ops = make_ops({});
+    require(FLAGS_precision == "f32" || (FLAGS_precision == "tf32" && FLAGS_gpu >= 0),
+            "--precision is f32 or, with --gpu, tf32, not \"", FLAGS_precision, "\"");
+    const std::shared_ptr<Ops> ops = make_ops({.gpu = FLAGS_gpu >= 0,
+                                               .index = std::max(0, FLAGS_gpu),
+                                               .tf32 = FLAGS_precision == "tf32"});
     if (FLAGS_rates) {
       measure_rates(*ops);
     } else {
