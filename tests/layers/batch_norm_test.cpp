@@ -70,12 +70,6 @@ const std::vector<LayerCase> kCases = {
      .params = {{2, 2}, {8, 2}, {2}, {3, 0.5f}, {0, 1}},
      .expect = {{"y", {3, 3}}},
      .phase = TEST},
-    {.name = "scale_bias_fillers",
-     .layer = layer("scale_bias: true scale_filler { value: 4 } bias_filler { value: -3 }"),
-     .inputs = {{"x", {2, 1}, {1, 3}}},
-     .params = {{0}, {0}, {0}, {4}, {-3}},
-     .expect = {{"y", {-3 - 4 * kOne, -3 + 4 * kOne}}},
-     .check_gradient = false},
     {.name = "scale_bias_with_relu",
      .layer =
          layer("scale_bias: true") + R"(layer { name: "r" type: "ReLU" bottom: "y" top: "y" })",

@@ -48,6 +48,13 @@ Values loaded(const std::string& text, const std::vector<LayerWeights>& layers) 
   return out;
 }
 
+TEST(BatchNormWeights, FillersStandWithoutAFile) {
+  EXPECT_EQ(loaded(norm_layer("scale_bias: true scale_filler { type: 'constant' value: 4 } "
+                              "bias_filler { type: 'constant' value: -3 }"),
+                   {}),
+            (Values{{0, 0}, {0, 0}, {0}, {4, 4}, {-3, -3}}));
+}
+
 TEST(BatchNormWeights, FiveIntoFive) {
   EXPECT_EQ(loaded(norm_layer("scale_bias: true"), {weights("bn", "BatchNorm", kAll)}), kAll);
 }
