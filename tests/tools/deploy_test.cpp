@@ -218,8 +218,8 @@ TEST_F(ClassifyTest, ResizesAsTheTransformSays) {
                                 "--preprocessing=p.json"})
                 .status,
             0);
-  EXPECT_EQ(classify({"--model=d.prototxt", "--top=1", "tall.png"}).out.substr(0, 21),
-            ended.out.substr(0, 21));
+  EXPECT_EQ(classify({"--model=d.prototxt", "--top=1", "tall.png"}).out.substr(0, 20),
+            ended.out.substr(0, 20));
   EXPECT_HAS(
       read_file(folder_ / "p.json"),
       "\"resize\": null,\n  \"resize_mode\": \"FIT_LARGE_SIZE_AND_PAD\",\n  \"resize_to\": [2, "
