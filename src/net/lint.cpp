@@ -123,8 +123,9 @@ void loss_rules(const Layers& layers, int i, LintList& out) {
 
 /// Results that nobody reads and that are no result for people either.
 void unused_blob_rules(const Layers& layers, Phase phase, LintList& out) {
-  static const std::set<std::string> results = {"Accuracy", "Softmax",         "Sigmoid",
-                                                "ArgMax",   "DetectionOutput", "DetectionEvaluate"};
+  static const std::set<std::string> results = {
+      "Accuracy",        "Softmax",           "Sigmoid",          "ArgMax",
+      "DetectionOutput", "DetectionEvaluate", "CTCGreedyDecoder", "Proposal"};
   for (int i = 0; i < layers.size(); ++i) {
     const LayerParameter& layer = layers[i];
     if (results.count(layer.type()) > 0 || is_loss(layer) || layer.type() == "Silence") continue;
@@ -206,8 +207,8 @@ std::vector<Finding> lint_net(const NetParameter& net, const LintContext& contex
 
 SetSize set_size(const NetParameter& net) {
   for (const LayerParameter& layer : net.layer()) {
-    if (layer.type() != "Data" && layer.type() != "ImageData" && layer.type() != "HDF5Data")
-      continue;
+    static const std::set<std::string> sources = {"Data", "ImageData", "HDF5Data", "AnnotatedData"};
+    if (sources.count(layer.type()) == 0) continue;
     try {
       const auto feed =
           make_feed(layer, {.phase = net.state().phase(), .seed = 0, .layer_name = layer.name()});

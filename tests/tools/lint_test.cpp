@@ -112,6 +112,14 @@ INSTANTIATE_TEST_SUITE_P(
              "num_output: 2 weight_filler { type: 'xavier' } } }\n",
              kRest),
          "layer \"x\" (InnerProduct): nobody reads top \"x\", so what leads there alone"},
+        {"decoded_digits_are_a_result",
+         str(kData,
+             "layer { name: 'steps' type: 'Input' top: 'steps' top: 'cont' include { phase: TEST } "
+             "input_param { shape { dim: 3 dim: 1 dim: 4 } shape { dim: 3 dim: 1 } } } "
+             "layer { name: 'read' type: 'CTCGreedyDecoder' bottom: 'steps' bottom: 'cont' top: "
+             "'read' include { phase: TEST } }\n",
+             kRest),
+         ""},
         {"sorted", str(replaced(kData, "'db'", "'sorted'"), kRest), "[sorted_without_shuffle]"},
         {"sorted_but_shuffled", str(replaced(kData, "'db'", "'sorted' shuffle: true"), kRest), ""},
         {"unreadable_record", str(replaced(kData, "'db'", "'broken'"), kRest),

@@ -84,10 +84,14 @@ TEST(Classes, AreCountedOneByOne) {
       folder, {"--iterations=all", "--per_class", "--labels=names", "--confusion_matrix=m.csv"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_HAS(ended.err,
-             "Class 0 (small): accuracy = 0.833333, precision = 1, F1 = 0.909091, 6 samples");
-  EXPECT_HAS(ended.err,
-             "Class 1 (large, or so): accuracy = 1, precision = 0.8, F1 = 0.888889, 4 samples");
-  EXPECT_HAS(ended.err, "Mean of 2 classes: accuracy = 0.916667, precision = 0.9, F1 = 0.89899");
+             "Class 0 (small): accuracy = 0.833333, precision = 1, F1 = 0.909091, IoU = 0.833333, "
+             "6 samples");
+  EXPECT_HAS(
+      ended.err,
+      "Class 1 (large, or so): accuracy = 1, precision = 0.8, F1 = 0.888889, IoU = 0.8, 4 samples");
+  EXPECT_HAS(
+      ended.err,
+      "Mean of 2 classes: accuracy = 0.916667, precision = 0.9, F1 = 0.89899, IoU = 0.816667");
   EXPECT_EQ(read_file(folder / "m.csv"),
             "true\\chosen,small,\"large, or so\"\nsmall,5,1\n\"large, or so\",0,4\n");
 }
@@ -110,6 +114,57 @@ TEST(Classes, NeedScoresAndLabels) {
   const Ended ended = run_test(folder, {"--per_class"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_HAS(ended.err, "net.prototxt: has no Accuracy, SoftmaxWithLoss or InfogainLoss layer");
+}
+
+/// One detection, right, of class 1; of class 2 a box is missed. Rows of DetectionEvaluate follow
+/// in size what is found.
+std::string detector() {
+  std::string text;
+  const auto constants = [&](const std::string& name, const std::vector<float>& values) {
+    std::string bottoms;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::string part = str(name, i);
+      text +=
+          str("layer { name: '", part, "' type: 'DummyData' top: '", part,
+              "' dummy_data_param { shape { dim: 1 dim: 1 dim: 1 dim: 1 } data_filler { value: ",
+              values[i], " } } }\n");
+      bottoms += str("bottom: '", part, "' ");
+    }
+    text += str("layer { name: '", name, "' type: 'Concat' top: '", name, "' ", bottoms,
+                "concat_param { axis: 3 } }\n");
+  };
+  constants("found", {0, 1, 0.9f, 0, 0, 1, 1});
+  constants("first", {0, 1, 0, 0, 0, 1, 1, 0});
+  constants("second", {0, 2, 0, 0, 0, 1, 1, 0});
+  return text +
+         "layer { name: 'truth' type: 'Concat' bottom: 'first' bottom: 'second' top: 'truth' "
+         "concat_param { axis: 2 } }\nlayer { name: 'eval' type: 'DetectionEvaluate' bottom: "
+         "'found' bottom: 'truth' top: 'detection_eval' detection_evaluate_param { num_classes: 3 "
+         "} "
+         "}\n";
+}
+
+TEST(Detectors, AreScoredByMeanAveragePrecision) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("net.prototxt", detector());
+  folder.write("names", "none\ncat\n");
+  const Ended ended = run_test(folder, {"--iterations=2", "--per_class", "--labels=names"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_HAS(ended.err, "Class 1 (cat): average precision = 1\n");
+  EXPECT_HAS(ended.err, "Class 2: average precision = 0\n");
+  EXPECT_HAS(ended.err, "detection_eval = 0.5 (mean average precision, Integral)\n");
+  EXPECT_EQ(ended.err.find("Batch 0, detection_eval"), std::string::npos);
+}
+
+TEST(Detectors, TheKindOfPrecisionIsOneOfThree) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("net.prototxt", detector());
+  const Ended ended = run_test(folder, {"--ap_version=12point"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_HAS(ended.err, "12point");
+  EXPECT_HAS(ended.err, "must be Integral, MaxIntegral or 11point");
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ void ConfusionMatrix::add(const Net& net) {
 }
 
 void ConfusionMatrix::log_per_class(const std::vector<std::string>& names) const {
-  double recalls = 0, precisions = 0, f1s = 0;
+  double recalls = 0, precisions = 0, f1s = 0, overlaps = 0;
   int present = 0;
   for (size_t k = 0; k < classes_; ++k) {
     int64_t labelled = 0, chosen = 0;
@@ -105,21 +105,25 @@ void ConfusionMatrix::log_per_class(const std::vector<std::string>& names) const
     }
     const double recall = ratio(at(k, k), labelled), precision = ratio(at(k, k), chosen);
     const double f1 = ratio(2 * at(k, k), labelled + chosen);
+    const double overlap = ratio(at(k, k), labelled + chosen - at(k, k));
     LOG(INFO) << "Class " << k << (k < names.size() ? " (" + names[k] + ")" : "")
               << ": accuracy = " << static_cast<float>(recall)
               << ", precision = " << static_cast<float>(precision)
-              << ", F1 = " << static_cast<float>(f1) << ", " << labelled << " samples";
+              << ", F1 = " << static_cast<float>(f1) << ", IoU = " << static_cast<float>(overlap)
+              << ", " << labelled << " samples";
     if (labelled == 0) continue;
     ++present;
     recalls += recall;
     precisions += precision;
     f1s += f1;
+    overlaps += overlap;
   }
   if (present == 0) return;
   LOG(INFO) << "Mean of " << present
             << " classes: accuracy = " << static_cast<float>(recalls / present)
             << ", precision = " << static_cast<float>(precisions / present)
-            << ", F1 = " << static_cast<float>(f1s / present);
+            << ", F1 = " << static_cast<float>(f1s / present)
+            << ", IoU = " << static_cast<float>(overlaps / present);
 }
 
 std::string ConfusionMatrix::to_csv(const std::vector<std::string>& names) const {

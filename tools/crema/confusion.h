@@ -30,8 +30,9 @@ class ConfusionMatrix {
   /// taken for that class, as Accuracy counts it. Throws Error for labels that are no class.
   void add(const Net& net);
 
-  /// One line of the log for each class: its recall (per-class accuracy), precision, F1 and number
-  /// of samples; then their means over the classes that appear.
+  /// One line of the log for each class: its recall (per-class accuracy), precision, F1,
+  /// intersection over union (right / (labelled + chosen - right)) and number of samples; then
+  /// their means over the classes that appear.
   void log_per_class(const std::vector<std::string>& names) const;
   /// CSV: a row for each true class, a column for each chosen one.
   std::string to_csv(const std::vector<std::string>& names) const;

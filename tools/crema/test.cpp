@@ -9,13 +9,16 @@
 #include "base/trace.h"
 #include "commands.h"
 #include "confusion.h"
+#include "detections.h"
 #include "feed/feed.h"
 #include "io/weights.h"
 #include "label_names.h"
 #include "net/upgrade.h"
 #include "solver/show_outputs.h"
 
-DEFINE_bool(per_class, false, "test: show accuracy, precision and F1 of each class");
+DEFINE_bool(
+    per_class, false,
+    "test: show accuracy, precision, F1 and IoU of each class; average precision for detectors");
 DEFINE_string(confusion_matrix, "", "test: CSV file for how often each class was taken for which");
 
 namespace crema {
@@ -95,7 +98,9 @@ Amount whole_set(const Net& net) {
 void set_batch_size(NetParameter& net, uint64_t size) {
   const auto batch = static_cast<uint32_t>(size);
   for (LayerParameter& layer : *net.mutable_layer()) {
-    if (layer.type() == "Data") layer.mutable_data_param()->set_batch_size(batch);
+    if (layer.type() == "Data" || layer.type() == "AnnotatedData") {
+      layer.mutable_data_param()->set_batch_size(batch);
+    }
     if (layer.type() == "ImageData") layer.mutable_image_data_param()->set_batch_size(batch);
     if (layer.type() == "HDF5Data") layer.mutable_hdf5_data_param()->set_batch_size(batch);
   }
@@ -106,7 +111,9 @@ class Tester {
   Tester(NetParameter model, NetOptions options)
       : model_(std::move(model)), options_(std::move(options)) {
     upgrade_net(model_, FLAGS_model);
-    if (FLAGS_per_class || !FLAGS_confusion_matrix.empty()) {
+    detections_.emplace(model_);
+    const bool per_class = FLAGS_per_class && !detections_->is_needed();
+    if (per_class || !FLAGS_confusion_matrix.empty()) {
       const ScoredBlobs blobs = find_scored_blobs(model_, FLAGS_model);
       options_.keep = {blobs.scores, blobs.labels};
       confusion_.emplace(blobs);
@@ -140,7 +147,8 @@ class Tester {
     trace_.begin(static_cast<int>(batch_));
     const float loss = net.forward();
     trace_.end(static_cast<int>(batch_));
-    const std::vector<std::vector<double>> values = outputs_of(net);
+    std::vector<std::vector<double>> values = outputs_of(net);
+    detections_->take(net.outputs(), values);
     show_batch(batch_++, net, values);
     means_.add(static_cast<double>(weight), loss, net.outputs(), values);
     if (confusion_) confusion_->add(net);
@@ -165,12 +173,13 @@ class Tester {
   }
 
   void report_classes(const Net& net) const {
-    if (!confusion_) return;
     std::string source;
     for (int i = 0; i < net.layer_count() && source.empty(); ++i) {
       source = net.layer(i).param().data_param().source();
     }
     const std::vector<std::string> names = label_names(source);
+    detections_->log(FLAGS_per_class, names);
+    if (!confusion_) return;
     if (FLAGS_per_class) confusion_->log_per_class(names);
     if (FLAGS_confusion_matrix.empty()) return;
     write_file(FLAGS_confusion_matrix, confusion_->to_csv(names));
@@ -181,6 +190,7 @@ class Tester {
   NetOptions options_;
   std::shared_ptr<Ops> ops_;
   std::optional<ConfusionMatrix> confusion_;
+  std::optional<DetectionTest> detections_;
   IterationTrace trace_;
   Means means_;
   uint64_t batch_ = 0;
