@@ -101,14 +101,14 @@ void parse_text(const std::string& text, const std::string& name, Message* messa
   require_text(text, name);
   const bool has_mark = text.compare(0, 3, "\xef\xbb\xbf") == 0;
   const std::string& content = has_mark ? text.substr(3) : text;
-  check_text(content, name, message->GetDescriptor(), options);
+  const std::string readable = check_text(content, name, message->GetDescriptor(), options);
   Collector collector(name);
   TextFormat::ParseInfoTree tree;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.AllowUnknownField(true);
   parser.WriteLocationsTo(&tree);
-  const bool parsed = parser.ParseFromString(content, message);
+  const bool parsed = parser.ParseFromString(readable, message);
   collector.throw_if_any();
   require(parsed, name, ": cannot be read");
   mark_layers(message, name, &tree);

@@ -37,12 +37,20 @@ std::vector<std::string> field_names(const Descriptor* type) {
   return names;
 }
 
+/// What a fork calls a field that is there under another name; nullptr where it has none.
+const char* own_spelling(const Descriptor* type, std::string_view name) {
+  if (type == ConvolutionParameter::descriptor() && name == "hole") return "dilation";
+  if (type == LossParameter::descriptor() && name == "class_weighting") return "class_weight";
+  return nullptr;
+}
+
 class Checker {
  public:
   Checker(const std::string& text, const std::string& name, const ReadOptions& options)
-      : reader_(text, name), name_(name), options_(options) {}
+      : text_(text), reader_(text, name), name_(name), options_(options) {}
 
-  void check_file(const Descriptor* type) {
+  /// Returns the text with our spellings of fields.
+  std::string check_file(const Descriptor* type) {
     const std::string root = type == NetParameter::descriptor()      ? "the net"
                              : type == SolverParameter::descriptor() ? "the solver"
                                                                      : "the file";
@@ -56,6 +64,7 @@ class Checker {
     }
     log_ignored();
     if (!errors_.empty()) throw Error(join(errors_, "\n"));
+    return readable_.append(text_, copied_, std::string::npos);
   }
 
  private:
@@ -104,7 +113,12 @@ class Checker {
   }
 
   void check_field(const Token& name) {
-    const FieldDescriptor* field = blocks_.back().type->FindFieldByName(std::string(name.word));
+    const Descriptor* type = blocks_.back().type;
+    const FieldDescriptor* field = type->FindFieldByName(std::string(name.word));
+    if (const char* own = field ? nullptr : own_spelling(type, name.word)) {
+      field = type->FindFieldByName(own);
+      respell(name, own);
+    }
     if (!field) {
       unknown(name);
       return skip_value(name);
@@ -163,6 +177,14 @@ class Checker {
     const std::string text = value_mistake(field, word, negative);
     if (!text.empty()) mistake(line, text);
     while (word.kind == Token::text && reader_.peek().kind == Token::text) reader_.next();
+  }
+
+  void respell(const Token& name, const char* own) {
+    const auto at = static_cast<size_t>(name.word.data() - text_.data());
+    readable_.append(text_, copied_, at - copied_).append(own);
+    copied_ = at + name.word.size();
+    auto& [line, times] = respelled_[str(name.word, " (a fork's field) is read as ", own)];
+    if (!times++) line = name.line;
   }
 
   // A name that is no field of the block it stands in.
@@ -249,6 +271,9 @@ class Checker {
       LOG(WARNING) << name_ << ":" << where.first << ": " << text << ": ignored"
                    << (where.second > 1 ? str(" (", where.second, " times)") : "");
     }
+    for (const auto& [text, where] : respelled_) {
+      LOG(INFO) << name_ << ":" << where.first << ": " << text;
+    }
   }
 
   struct Misplaced {
@@ -258,20 +283,24 @@ class Checker {
     int block_line;
   };
 
+  const std::string& text_;
   TokenReader reader_;
   std::string name_;
   ReadOptions options_;
   std::vector<Block> blocks_;
   std::vector<std::string> errors_;
-  std::map<std::string, std::pair<int, int>> ignored_;  // message -> first line, times
+  std::map<std::string, std::pair<int, int>> ignored_;    // message -> first line, times
+  std::map<std::string, std::pair<int, int>> respelled_;  // likewise
   std::optional<Misplaced> misplaced_;
+  std::string readable_;  // text_ up to copied_, respelled
+  size_t copied_ = 0;
 };
 
 }  // namespace
 
-void check_text(const std::string& text, const std::string& name, const Descriptor* type,
-                const ReadOptions& options) {
-  Checker(text, name, options).check_file(type);
+std::string check_text(const std::string& text, const std::string& name, const Descriptor* type,
+                       const ReadOptions& options) {
+  return Checker(text, name, options).check_file(type);
 }
 
 }  // namespace crema

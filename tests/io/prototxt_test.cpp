@@ -120,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<Mistake>{
         {"misspelled", "bsae_lr: 0.1\n",
          "f:1: bsae_lr is not a field of the solver (SolverParameter) (did you mean base_lr?)"},
-        {"unknown", "rampup_interval: 4\n",
-         "f:1: rampup_interval is not a field of the solver (SolverParameter)"},
+        {"unknown", "brand_new_thing: 4\n",
+         "f:1: brand_new_thing is not a field of the solver (SolverParameter)"},
         {"net_given", "layer { name: \"x\" }\n",
          "f:1: layer is not a field of the solver (SolverParameter): it belongs to a net"},
         {"mode", "solver_mode: GPUS\n",
@@ -144,6 +144,27 @@ TEST(Prototxt, ForkFieldsInsideALayerAreLoggedOnce) {
                 "f:1: fork_only_param is not a field of layer (LayerParameter): ignored (2 times)",
                 "f:2: secret_switch is not a field of convolution_param (ConvolutionParameter): "
                 "ignored"}));
+}
+
+TEST(Prototxt, OtherSpellingsOfForksAreRead) {
+  NetParameter net;
+  const LogLines log;
+  parse_text(
+      "layer {\n convolution_param { hole: 4 kernel_size: 3 # hole\n } }\nlayer { loss_param { "
+      "class_weighting: [0.5, 2] } }\nlayers { convolution_param { hole: 2 hole: 3 } }\nlayer { "
+      "name: \"hole\" }",
+      "f", &net, {.strict = true});
+  ASSERT_EQ(net.layer(0).convolution_param().dilation_size(), 1);
+  EXPECT_EQ(net.layer(0).convolution_param().dilation(0), 4U);
+  EXPECT_EQ(net.layer(0).convolution_param().kernel_size(0), 3U);
+  ASSERT_EQ(net.layer(1).loss_param().class_weight_size(), 2);
+  EXPECT_EQ(net.layer(1).loss_param().class_weight(1), 2);
+  EXPECT_EQ(net.layers(0).convolution_param().dilation(1), 3U);
+  EXPECT_EQ(net.layer(2).name(), "hole");
+  EXPECT_EQ(net.layer(2).source_location(), "f:6");
+  EXPECT_EQ(log.lines, (std::vector<std::string>{
+                           "f:4: class_weighting (a fork's field) is read as class_weight",
+                           "f:2: hole (a fork's field) is read as dilation"}));
 }
 
 TEST(Prototxt, AllOfTheTextFormatIsRead) {

@@ -1,11 +1,9 @@
 // Miniatures of public nets, written by hand with the quirks of the files that people have
-// (public_nets/*.prototxt). Each is read as a file, run in both phases and, with a loss (its own,
-// or the squares of its outputs), backwards; all of it as the float64 oracle does. Comments at the
-// top of a file say what goes in and comes out:
-//   # input BLOB: drawn, or numbers that are repeated      # warning TEXT: the log must say it
-//   # output BLOB: shape of an output in TEST ("any": shape and values hang on roundings, see #
-//   kept) # kept BLOB: this blob is compared too      # no_gradient LAYER: nothing flows back into
-//   it
+// (public_nets/*.prototxt), run in both phases and, with a loss (their own, or the squares of the
+// outputs), backwards, as the float64 oracle does. Comments at the top of a file say what goes in
+// and comes out: # input BLOB: drawn, or numbers that are repeated; # output BLOB: its shape in
+// TEST, "any" where shape and values hang on roundings; # kept BLOB: compared too, and its shape;
+// # warning TEXT: of the log; # no_gradient LAYER: nothing flows back into it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,6 +66,14 @@ std::vector<float> input_values(const std::string& blob, const std::string& text
   std::vector<float> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) values[i] = given[i % given.size()];
   return values;
+}
+
+/// "2 3" is a shape, "1" a single number.
+Shape shape_of(const std::string& text) {
+  std::istringstream in(text);
+  Shape shape;
+  for (int64_t dim = 0; in >> dim;) shape.push_back(dim);
+  return text == "1" ? Shape{} : shape;
 }
 
 /// A net with parameters that do not depend on its fillers (deploy nets have none).
@@ -155,16 +161,17 @@ TEST_P(PublicNets, RunAsTheOracleDoes) {
   net->forward();
   oracle->forward();
   std::vector<std::string> expected, found, compared;
-  for (const auto& [blob, unused] : directives(name, "kept")) compared.push_back(blob);
+  for (const auto& [blob, shape] : directives(name, "kept")) {
+    compared.push_back(blob);
+    if (!shape.empty()) {
+      EXPECT_EQ(net->blob_shape(blob), shape_of(shape)) << blob;
+    }
+  }
   for (const auto& [blob, shape] : directives(name, "output")) {
     expected.push_back(blob);
     if (shape == "any" || !net->has_blob(blob)) continue;
     compared.push_back(blob);
-    std::istringstream in(shape);
-    Shape wanted;
-    for (int64_t dim = 0; in >> dim;) wanted.push_back(dim);
-    if (shape == "1") wanted = Shape{};
-    EXPECT_EQ(net->blob_shape(blob), wanted) << blob;
+    EXPECT_EQ(net->blob_shape(blob), shape_of(shape)) << blob;
   }
   for (const NetOutput& output : net->outputs()) found.push_back(output.name);
   EXPECT_EQ(found, expected);
