@@ -26,6 +26,19 @@ bool shapes_agree(const Shape& file, const Shape& own) {
   return true;
 }
 
+/// BVLC: statistics whose factor is 0 (NVCaffe writes it so) count as empty, without a word.
+void warn_of_lost_statistics(const std::string& type, const LayerWeights& source,
+                             const std::string& where) {
+  if (type != "BatchNorm" || source.blobs.size() < 3) return;
+  const std::vector<float>& factor = source.blobs[2].data;
+  const std::vector<float>& variance = source.blobs[1].data;
+  const bool is_filled =
+      std::any_of(variance.begin(), variance.end(), [](float v) { return v != 0; });
+  if (factor.size() != 1 || factor[0] != 0 || !is_filled) return;
+  LOG(WARNING) << where << ": the factor of the statistics (parameter 2) is 0, so they count as "
+               << "empty; if they are means and variances, as NVCaffe writes them, set it to 1";
+}
+
 }  // namespace
 
 void Net::Impl::make_params() {
@@ -229,6 +242,7 @@ int Net::load_weights(const WeightsFile& weights, const std::string& file) {
       }
     }
     impl_->fill(n, blobs, where);
+    warn_of_lost_statistics(node.param.type(), source, where);
     ++filled;
   }
   params_changed();

@@ -130,6 +130,24 @@ std::vector<LayerCase> drawn_codes(std::vector<LayerCase> cases) {
 INSTANTIATE_TEST_SUITE_P(MultiBoxLoss, LayerCases, testing::ValuesIn(drawn_codes(kCases)),
                          case_name);
 
+/// A box over the border by a rounding, one without area, and a picture without boxes.
+TEST(Reports, B91_BoxesAtTheBorderWithoutAreaAndNone) {
+  const std::vector<float> boxes = {0, 1, 0, 0.6f, 0.6f, 1.0000001f, 1.0000001f, 0,  //
+                                    0, 1, 1, 0.3f, 0.2f, 0.3f,       0.4f,       0};
+  std::vector<float> scores = kScores;
+  scores.insert(scores.end(), kScores.begin(), kScores.end());
+  for (const char* code : {"CORNER", "CENTER_SIZE"}) {
+    LayerCase test = make_case("B91", layer(str("code_type: ", code)), std::vector<float>(32, 0.1f),
+                               scores, boxes);
+    const LayerRun run = run_layer(test);
+    EXPECT_GT(run.blobs.at("l")[0], 0) << code;
+    EXPECT_LT(run.blobs.at("l")[0], 100) << code;
+    for (const char* blob : {"loc", "conf"}) {
+      for (const float v : run.gradients.at(blob)) EXPECT_TRUE(std::isfinite(v)) << code << blob;
+    }
+  }
+}
+
 TEST(MultiBoxLoss, Refusals) {
   const auto bad = [](const std::string& text, const std::string& message) {
     expect_error(make_case("bad", text, kNoCodes, kScores, kOnFirst), message);

@@ -9,6 +9,7 @@
 #include "feed/feed.h"
 #include "io/hdf5.h"
 #include "io/prototxt.h"
+#include "io/scratch.h"
 
 namespace crema {
 namespace {
@@ -82,6 +83,41 @@ TEST(Net, OfLayersWithOneNameTheOneWithParametersIsMeant) {
   EXPECT_EQ(net->blob_values("y"), std::vector<float>{12});
   EXPECT_EQ(net->saved_blobs(1, false, false).size(), 0u);
   EXPECT_EQ(net->saved_blobs(2, false, false).size(), 1u);
+}
+
+TEST(Reports, B63_StatisticsWithAFactorOfZeroAreWarnedAbout) {
+  const auto net = make_net(R"(
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 dim: 1 } } }
+    layer { name: 'bn' type: 'BatchNorm' bottom: 'x' top: 'y' })");
+  WeightsFile weights;
+  weights.layers.resize(1);
+  weights.layers[0].name = "bn";
+  const auto blob = [](const Shape& shape, const std::vector<float>& values) {
+    HostBlob result;
+    result.shape = shape;
+    result.data = values;
+    return result;
+  };
+  weights.layers[0].blobs = {blob({2}, {1, 2}), blob({2}, {3, 4}), blob({1}, {0})};
+  {
+    const LogLines log;
+    EXPECT_EQ(net->load_weights(weights, "w"), 1);
+    ASSERT_EQ(log.lines.size(), 1U);
+    EXPECT_EQ(log.lines[0].find("w: layer \"bn\": the factor of the statistics (parameter 2) is 0"),
+              0U)
+        << log.lines[0];
+  }
+  for (float* value : {&weights.layers[0].blobs[2].data[0], &weights.layers[0].blobs[1].data[0]}) {
+    const LogLines log;
+    const float before = *value;
+    *value = before == 0 ? 1.0F : 0.0F;  // a factor of 1; then a variance of 0 beside it
+    net->load_weights(weights, "w");
+    EXPECT_TRUE(log.lines.empty());
+  }
+  weights.layers[0].blobs.push_back(blob({2}, {1, 1}));
+  weights.layers[0].blobs.push_back(blob({2}, {0, 0}));
+  const std::string text = error_of([&] { net->load_weights(weights, "w"); });
+  EXPECT_NE(text.find("the file has 5 parameters, the net has 3"), std::string::npos) << text;
 }
 
 /// The error for labels 2 x 1 x 2 x 2 of which one, at flat place `bad`, is out of range. Scores
