@@ -37,11 +37,19 @@ class BiasLayer : public Layer {
 
   void backward(Ops& ops, const BackwardArgs& args) override {
     const CTensor& dy = args.dtop[0];
+    // Two bottoms may be one blob: in their order, the second then adds. A learned bias: the
+    // gradient of bottom 0 may lie in the top's, and is the same.
+    backward_to_x(ops, args);
     if (const Grad dbias = learns_ ? param_gradient(args, 0) : args.dbottom[1]) {
       const BiasGradient sum{dy.f32(), dbias.t.f32(), along_.middle(dy.desc),
                              dbias.how == Write::accumulate};
       run_rows(ops, sum, along_.count, dy.count() / along_.count);
     }
+  }
+
+ private:
+  static void backward_to_x(Ops& ops, const BackwardArgs& args) {
+    const CTensor& dy = args.dtop[0];
     const Grad& dx = args.dbottom[0];
     if (!dx || dx.t.data == dy.data) return;
     if (dx.how == Write::accumulate) {
@@ -51,7 +59,6 @@ class BiasLayer : public Layer {
     }
   }
 
- private:
   bool learns_ = true;
   Broadcast along_;
 };

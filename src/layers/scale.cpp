@@ -59,7 +59,9 @@ class ScaleLayer : public Layer {
     const CTensor& dy = args.dtop[0];
     const MiddleAxis axis = along_.middle(x.desc);
     const int64_t cols = x.count() / along_.count;
-    // The gradient of bottom 0 comes last: it may lie in the top's.
+    // A learned scale: the gradient of bottom 0 comes last, since it may lie in the top's. Two
+    // bottoms may be one blob: in their order, the second then adds.
+    if (!learns_scale_) backward_to_x(ops, args);
     const Grad dscale = learns_scale_ ? param_gradient(args, 0) : args.dbottom[1];
     if (dscale) {
       run_rows(
@@ -72,15 +74,19 @@ class ScaleLayer : public Layer {
       run_rows(ops, BiasGradient{dy.f32(), dbias.t.f32(), axis, dbias.how == Write::accumulate},
                along_.count, cols);
     }
-    if (const Grad& dx = args.dbottom[0]) {
-      run(ops,
-          ScaleBackward{dy.f32(), scale(args.bottom), dx.t.f32(), axis,
-                        dx.how == Write::accumulate},
-          x.count());
-    }
+    if (learns_scale_) backward_to_x(ops, args);
   }
 
  private:
+  void backward_to_x(Ops& ops, const BackwardArgs& args) const {
+    const Grad& dx = args.dbottom[0];
+    if (!dx) return;
+    run(ops,
+        ScaleBackward{args.dtop[0].f32(), scale(args.bottom), dx.t.f32(),
+                      along_.middle(args.bottom[0].desc), dx.how == Write::accumulate},
+        dx.t.count());
+  }
+
   bool has_bias() const { return param_.scale_param().bias_term(); }
   bool is_per_channel() const {
     return learns_scale_ && along_.axis == 1 && along_.shape.axes() == 1;

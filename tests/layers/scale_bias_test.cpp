@@ -13,6 +13,7 @@ std::string bias(const std::string& fields, const std::string& bottoms = "bottom
          " } }";
 }
 const std::string kTwo = "bottom: \"x\" bottom: \"s\"";
+const std::string kSame = "bottom: \"x\" bottom: \"x\"";
 
 const std::vector<LayerCase> kScale = {
     {.name = "channels",
@@ -53,6 +54,12 @@ const std::vector<LayerCase> kScale = {
     {.name = "two_bottoms_with_bias",
      .layer = scale("axis: 0 bias_term: true", kTwo),
      .inputs = {{"x", {2, 3, 2, 2}}, {"s", {2, 3}}}},
+    {.name = "one_blob_as_both_bottoms",
+     .layer = scale("axis: 0", kSame),
+     .inputs = {{"x", {2, 2}, {1, 2, 3, 4}}},
+     .expect = {{"y", {1, 4, 9, 16}}},
+     .top_gradients = {{"y", {1, 1, 1, 10}}},
+     .expect_gradients = {{"x", {2, 4, 6, 80}}}},
 };
 INSTANTIATE_TEST_SUITE_P(Scale, LayerCases, testing::ValuesIn(kScale), case_name);
 
@@ -72,6 +79,12 @@ const std::vector<LayerCase> kBias = {
      .layer = bias("axis: 1", kTwo),
      .inputs = {{"x", {2, 3, 4, 2}}, {"s", {3, 4}}},
      .in_place = true},
+    {.name = "one_blob_as_both_bottoms",
+     .layer = bias("axis: 0", kSame),
+     .inputs = {{"x", {2, 2}, {1, 2, 3, 4}}},
+     .expect = {{"y", {2, 4, 6, 8}}},
+     .top_gradients = {{"y", {1, 1, 1, 10}}},
+     .expect_gradients = {{"x", {2, 2, 2, 20}}}},
 };
 INSTANTIATE_TEST_SUITE_P(Bias, LayerCases, testing::ValuesIn(kBias), case_name);
 
