@@ -67,7 +67,7 @@ ConvShape read_conv_shape(const ConvolutionParameter& p, const Shape& bottom) {
                               .values = list_of(p.kernel_size()),
                               .h = given(p.has_kernel_h(), p.kernel_h()),
                               .w = given(p.has_kernel_w(), p.kernel_w()),
-                              .unset = {},
+                              .unset = axes == 0 ? std::optional<int64_t>(1) : std::nullopt,
                               .other = {},
                               .min = 1},
                              axes);
