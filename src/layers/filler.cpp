@@ -1,10 +1,11 @@
-// The seven fillers of Caffe. Each draws value after value from one stream, so a parameter's values
-// depend on the stream's key and the shape alone.
+// The seven fillers of Caffe, also under the names that NVCaffe gave them. Each draws value after
+// value from one stream, so a parameter's values depend on the stream's key and the shape alone.
 #include "layers/filler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -26,6 +27,15 @@ double fan(const FillerParameter& filler, const Shape& shape) {
     default:
       return in;
   }
+}
+
+/// The type without the "static" that NVCaffe appends to ask for numbers that are drawn once: a
+/// parameter's always are.
+std::string plain_type(const std::string& type) {
+  constexpr std::string_view suffix = "static";
+  if (!type.ends_with(suffix)) return type;
+  const std::string plain = type.substr(0, type.size() - suffix.size());
+  return plain == "constant" ? type : plain;
 }
 
 FillerDraw gaussian(const FillerParameter& filler, const Shape& shape) {
@@ -70,7 +80,7 @@ void fill_bilinear(const FillerDraw& draw, int64_t k, std::span<float> values) {
 }  // namespace
 
 FillerDraw filler_draw(const FillerParameter& filler, const Shape& shape) {
-  const std::string& type = filler.type();
+  const std::string type = plain_type(filler.type());
   if (type == "constant") return {FillerKind::constant, filler.value()};
   if (type == "gaussian") return gaussian(filler, shape);
   if (type == "positive_unitball") return {FillerKind::unitball};
@@ -80,9 +90,9 @@ FillerDraw filler_draw(const FillerParameter& filler, const Shape& shape) {
     const double a = std::sqrt(3 / fan(filler, shape));
     return {FillerKind::uniform, -a, a};
   }
-  require(type == "uniform", "unknown filler type \"", type, '"',
-          did_you_mean(type, {"constant", "uniform", "gaussian", "positive_unitball", "xavier",
-                              "msra", "bilinear"}));
+  require(type == "uniform", "unknown filler type \"", filler.type(), '"',
+          did_you_mean(filler.type(), {"constant", "uniform", "gaussian", "positive_unitball",
+                                       "xavier", "msra", "bilinear"}));
   require(filler.min() <= filler.max(), "filler uniform: min ", filler.min(),
           " must not exceed max ", filler.max());
   return {FillerKind::uniform, filler.min(), filler.max()};

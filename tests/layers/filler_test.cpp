@@ -104,6 +104,15 @@ TEST(Filler, FansOfXavierAndMsra) {
   EXPECT_NEAR(deviation(fill(msra, shape)), std::sqrt(2.0 / 625), 2e-3);
 }
 
+TEST(Filler, NvcaffesStaticOnesDrawTheSame) {
+  for (const char* type :
+       {"gaussian", "uniform", "positive_unitball", "xavier", "msra", "bilinear"}) {
+    EXPECT_EQ(fill(filler(str(type, "static")), {2, 3, 4, 4}), fill(filler(type), {2, 3, 4, 4}))
+        << type;
+  }
+  expect_refusal(filler("constantstatic"), {2}, "unknown filler type \"constantstatic\"");
+}
+
 TEST(Filler, FanOutOfOneAxisIsItsCount) {
   FillerParameter param = filler("xavier");
   param.set_variance_norm(FillerParameter::FAN_OUT);
