@@ -19,13 +19,14 @@ class ContrastiveLossLayer : public Layer {
 
   Shapes infer(const Shapes& bottom) override {
     const Shape &a = bottom[0], &b = bottom[1];
-    require(a.axes() >= 2 && a.count(2) == 1, bottom_text(param_, 0), " of shape ", a,
-            " must have two axes, samples and values (further ones of size 1)");
-    require(a.count() == b.count() && b.axes() >= 2 && a[0] == b[0] && a[1] == b[1],
+    require(a.axes() >= 1 && (a.axes() < 3 || a.count(2) == 1), bottom_text(param_, 0),
+            " of shape ", a, " must have samples and values (further axes of size 1)");
+    require(a.count() == b.count() && b.axes() >= 1 && a[0] == b[0] &&
+                (b.axes() < 3 || b.count(2) == 1),
             bottom_text(param_, 1), " of shape ", b, " must have the shape of ",
             bottom_text(param_, 0), ", ", a);
     samples_ = a[0];
-    values_ = a[1];
+    values_ = a.count(1);
     require_labels(param_, 2, bottom[2], samples_, 1);
     return {Shape{}};
   }

@@ -164,6 +164,11 @@ const std::vector<LayerCase> kContrastive = {
     {.name = "legacy",
      .layer = contrastive("margin: 10 legacy_version: true"),
      .inputs = {{"a", {4, 3}}, {"b", {4, 3}}, labels({4}, {1, 0, 0, 1})}},
+    {.name = "one_value_each",
+     .layer = contrastive(),
+     .inputs = {{"a", {3}, {2, 0.5f, 3}}, {"b", {3, 1}, {0, 0, 0}}, labels({3}, {1, 0, 0})},
+     .expect = {{"l", {4.25f / 6}}},
+     .expect_gradients = {{"a", {2 / 3.0f, -0.16663f, 0}}}},
     {.name = "equal_but_dissimilar",
      .layer = contrastive(),
      .inputs = {{"a", {1, 2}, {1, 2}}, {"b", {1, 2}, {1, 2}}, labels({1}, {0})},
@@ -179,7 +184,7 @@ TEST(ContrastiveLoss, Refusals) {
       "bottom \"b\" of shape 2 4 must have the shape of bottom \"a\", 2 3");
   expect_error({.layer = contrastive(),
                 .inputs = {{"a", {2, 3, 2, 1}}, {"b", {2, 3, 2, 1}}, labels({2}, {0, 0})}},
-               "must have two axes");
+               "must have samples and values (further axes of size 1)");
   expect_error({.layer = contrastive(), .inputs = {{"a", {2, 3}}, {"b", {2, 3}}, labels({1}, {0})}},
                "bottom \"label\" must hold 2 labels");
 }
