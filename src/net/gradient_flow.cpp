@@ -7,26 +7,35 @@ namespace crema {
 namespace {
 
 /// A gradient is wanted for a bottom when something before it learns; propagate_down decides where
-/// it is written.
+/// it is written. force_backward adds the bottoms for which layers allow it, and only those: what
+/// it wants before a label (a Slice that cuts labels off an input) does not make the label learn.
 void mark_wants(Graph& graph, bool force_backward) {
+  std::vector<uint8_t> learns(graph.values.size(), 0);  // wants a gradient without force_backward
   for (Node& node : graph.nodes) {
-    bool wants = false;
+    bool node_learns = false, wants = false;
     node.propagates.assign(node.bottoms.size(), 0);
     for (size_t i = 0; i < node.bottoms.size(); ++i) {
-      bool need = graph.values[node.bottoms[i]].wants_gradient;
+      const int v = node.bottoms[i];
+      bool need = learns[v] != 0;
       if (node.param.propagate_down_size() > 0)
         need = node.param.propagate_down(static_cast<int>(i));
+      if (need) learns[v] = 1;
+      node_learns = node_learns || need;
       if (force_backward) need = need || node.layer->allow_force_backward(static_cast<int>(i));
       node.propagates[i] = need && node.traits.has_backward;
-      if (need) graph.values[node.bottoms[i]].wants_gradient = true;
+      if (need) graph.values[v].wants_gradient = true;
       wants = wants || need;
     }
     for (int p : node.params) {
       ParamSlot& slot = graph.params[p];
       slot.needs_gradient = slot.learnable && (slot.lr_mult != 0 || force_backward);
+      node_learns = node_learns || (slot.learnable && slot.lr_mult != 0);
       wants = wants || slot.needs_gradient;
     }
-    for (int v : node.tops) graph.values[v].wants_gradient = wants && node.traits.has_backward;
+    for (int v : node.tops) {
+      learns[v] = node_learns && node.traits.has_backward;
+      graph.values[v].wants_gradient = wants && node.traits.has_backward;
+    }
   }
 }
 

@@ -53,5 +53,21 @@ TEST(GradientFlow, ForceBackwardReachesFrozenLayers) {
   EXPECT_EQ(backward_of(kFrozen, kFrozen, true), "ip1, ip2, loss");
 }
 
+TEST(GradientFlow, ForceBackwardDoesNotMakeLabelsLearn) {
+  NetParameter net;
+  parse_text(R"(force_backward: true
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 4 } } }
+    layer { name: 'cut' type: 'Slice' bottom: 'x' top: 'scores' top: 'label'
+            slice_param { slice_point: 3 } }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'scores' bottom: 'label' top: 'l' })",
+             "net", &net);
+  net.mutable_state()->set_phase(TRAIN);
+  ErrorList errors;
+  const Graph graph = wire(net, {{}, "net", true}, errors);
+  errors.throw_if_any();
+  EXPECT_EQ(graph.nodes[2].propagates, (std::vector<uint8_t>{1, 0}));
+  EXPECT_TRUE(graph.nodes[1].runs_backward);
+}
+
 }  // namespace
 }  // namespace crema
