@@ -1,4 +1,4 @@
-// crema run: what it refuses of its input file.
+// crema run: what it takes and refuses of its input file.
 #include <gtest/gtest.h>
 
 #include "io/hdf5.h"
@@ -36,6 +36,40 @@ TEST(RunCommand, RefusesWhatTheNetDoesNotHave) {
     EXPECT_EQ(ended.status, 1) << path;
     EXPECT_NE(ended.err.find(text), std::string::npos) << path << "\n" << ended.err;
   }
+}
+
+/// Runs a net of a MemoryData layer with batches of two, whose tops d and t are copied to y and z.
+Ended run_memory_data(const TestFolder& folder, const std::vector<float>& labels) {
+  folder.write("net.prototxt",
+               "layer { name: 'm' type: 'MemoryData' top: 'd' top: 't' memory_data_param { "
+               "batch_size: 2 channels: 1 height: 1 width: 2 } } "
+               "layer { name: 'y' type: 'Power' bottom: 'd' top: 'y' power_param { scale: 10 } } "
+               "layer { name: 'z' type: 'Power' bottom: 't' top: 'z' power_param { scale: 10 } }");
+  const std::vector<float> data{1, 2, 3, 4};
+  Hdf5File file = Hdf5File::create(folder / "in.h5");
+  file.write("inputs/d", Shape{2, 1, 1, 2}, data.data());
+  if (!labels.empty()) {
+    file.write("inputs/t", Shape{static_cast<int64_t>(labels.size())}, labels.data());
+  }
+  file.close();
+  return run_crema(folder, {"run", "--model=net.prototxt", "--input=in.h5", "--output=out.h5"});
+}
+
+TEST(RunCommand, HandsRecordsToMemoryData) {
+  const TestFolder folder;
+  const Ended ended = run_memory_data(folder, {5, 6});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Hdf5File out = Hdf5File::open(folder / "out.h5");
+  EXPECT_EQ(out.read("outputs/y").data, (std::vector<float>{10, 20, 30, 40}));
+  EXPECT_EQ(out.read("outputs/z").data, (std::vector<float>{50, 60}));
+}
+
+TEST(RunCommand, RefusesHalfOfWhatMemoryDataNeeds) {
+  const TestFolder folder;
+  EXPECT_NE(run_memory_data(folder, {}).err.find("needs both /inputs/d and /inputs/t"),
+            std::string::npos);
+  EXPECT_NE(run_memory_data(folder, {5, 6, 7}).err.find("must be a multiple of batch_size, 2"),
+            std::string::npos);
 }
 
 }  // namespace

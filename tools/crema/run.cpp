@@ -9,10 +9,12 @@
 #include "commands.h"
 #include "io/hdf5.h"
 #include "io/prototxt.h"
+#include "layers/memory_data.h"
 #include "net/net.h"
 
 DEFINE_string(input, "",
-              "run: HDF5 file with /inputs/BLOB and /params/LAYER/INDEX to set before the pass");
+              "run: HDF5 file with /inputs/BLOB (tops of Input and MemoryData layers) and "
+              "/params/LAYER/INDEX to set before the pass");
 DEFINE_string(output, "",
               "run: HDF5 file to write; deploy: prototxt, default standard output; draw, plot: "
               "picture; parse_log: folder, default this one");
@@ -23,8 +25,26 @@ DEFINE_bool(backward, false, "run: run backward too and write gradients");
 namespace crema {
 namespace {
 
+/// Hands MemoryData layers their records, of which the first batch is used, and takes their tops
+/// from names.
+void set_records(Net& net, const Hdf5File& file, std::vector<std::string>& names) {
+  for (int n = 0; n < net.layer_count(); ++n) {
+    auto* const memory = dynamic_cast<MemoryDataLayer*>(&net.layer(n));
+    if (memory == nullptr) continue;
+    const std::string &data = memory->param().top(0), &labels = memory->param().top(1);
+    const auto taken = std::erase_if(
+        names, [&](const std::string& name) { return name == data || name == labels; });
+    if (taken == 0) continue;
+    require(taken == 2, file.path(), ": layer \"", memory->param().name(),
+            "\" (MemoryData) needs both /inputs/", data, " and /inputs/", labels);
+    memory->set_values(file.read("inputs/" + data).data, file.read("inputs/" + labels).data);
+  }
+}
+
 void set_inputs(Net& net, const Hdf5File& file) {
-  for (const std::string& name : file.datasets("inputs")) {
+  std::vector<std::string> names = file.datasets("inputs");
+  set_records(net, file, names);
+  for (const std::string& name : names) {
     require(net.has_blob(name), file.path(), ": /inputs/", name, ": the net has no such blob",
             did_you_mean(name, net.inputs()));
     const HostBlob blob = file.read("inputs/" + name);
