@@ -51,6 +51,8 @@ inline int run_tool(int argc, char** argv, const ToolUsage& tool,
     return 0;
   }
   gflags::HandleCommandLineHelpFlags();
+  // A file that may not grow is an error of its write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   google::InitGoogleLogging(argv[0]);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const auto [low, high] = counts();

@@ -1,6 +1,8 @@
 // Tells a database's kind from the files in its folder, whatever `backend` says.
 #include "feed/database.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "base/error.h"
@@ -20,6 +22,7 @@ std::unique_ptr<Database> open_database(const std::string& path) {
   require(exists(path), path, ": there is no such database", looked_for_from(path));
   require(is_directory(path), path,
           ": is a file; a database is a folder (an LMDB with data.mdb in it)");
+  if (::access(path.c_str(), X_OK) != 0) fail(path, ": ", errno_text());
   if (exists(path + "/data.mdb")) return std::make_unique<LmdbReader>(path);
   if (exists(path + "/CURRENT")) return open_leveldb(path);
   fail(path, ": is not a database: the folder holds no data.mdb (LMDB) and no CURRENT (LevelDB)");

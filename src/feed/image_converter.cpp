@@ -46,7 +46,7 @@ class Converter {
     require((options.resize_height > 0) == (options.resize_width > 0),
             "resize_height and resize_width must be given both or neither");
     // Asked before the work begins: a build without pictures, or a format that is not known.
-    if (!options.encode_type.empty()) encode({1, 1, 1, {0}}, "." + options.encode_type);
+    encode({1, 1, 1, {0}}, options.encode_type.empty() ? ".png" : "." + options.encode_type);
     if (options.shuffle) shuffle();
   }
 

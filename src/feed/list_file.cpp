@@ -31,10 +31,16 @@ bool parse_number(std::string_view text, float& number) {
   return error == std::errc() && end == text.data() + text.size() && std::isfinite(number);
 }
 
+/// What is no list may have lines of any length: its beginning tells as much.
+std::string quoted(std::string_view text) {
+  constexpr size_t kShown = 80;
+  return str('"', text.substr(0, kShown), text.size() > kShown ? "...\"" : "\"");
+}
+
 /// Takes the last word off the line. Throws Error where there is none.
 std::string_view take_label(std::string_view& line, std::string_view whole) {
   const size_t at = line.find_last_of(kBlanks);
-  require(at != std::string_view::npos, "no label after the path in \"", whole, "\"");
+  require(at != std::string_view::npos, "no label after the path in ", quoted(whole));
   const std::string_view label = line.substr(at + 1);
   line = without_trailing_blanks(line.substr(0, at));
   return label;
@@ -46,23 +52,23 @@ ListEntry parse_line(std::string_view line, const ListOptions& options) {
   std::string_view rest = line;
   if (options.label_count == 1 && options.is_whole) {
     const std::string_view label = take_label(rest, line);
-    require(parse_label(label, entry.label), "label \"", label, "\" is not a whole number in \"",
-            line, "\"");
+    require(parse_label(label, entry.label), "label ", quoted(label), " is not a whole number in ",
+            quoted(line));
   } else {
     entry.labels.resize(static_cast<size_t>(options.label_count));
-    const std::string needed = str("\", which needs ", options.label_count, " at its end");
+    const std::string needed = str(", which needs ", options.label_count, " at its end");
     for (size_t i = entry.labels.size(); i-- > 0;) {
-      require(rest.find_last_of(kBlanks) != std::string_view::npos, "too few labels in \"", line,
-              needed);
+      require(rest.find_last_of(kBlanks) != std::string_view::npos, "too few labels in ",
+              quoted(line), needed);
       const std::string_view label = take_label(rest, line);
-      require(parse_number(label, entry.labels[i]), "label \"", label, "\" is not a number in \"",
-              line, needed);
+      require(parse_number(label, entry.labels[i]), "label ", quoted(label), " is not a number in ",
+              quoted(line), needed);
     }
     const float first = entry.labels[0];
     entry.label = first > -1e9F && first < 1e9F ? static_cast<int>(first) : 0;
   }
   entry.path = rest;
-  require(!entry.path.empty(), "no path before the label in \"", line, "\"");
+  require(!entry.path.empty(), "no path before the label in ", quoted(line));
   return entry;
 }
 

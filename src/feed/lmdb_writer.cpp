@@ -3,6 +3,7 @@
 #include "feed/lmdb_writer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/error.h"
@@ -43,7 +44,10 @@ LmdbWriter::~LmdbWriter() {
 }
 
 void LmdbWriter::check(int code) const {
-  require(code == 0, "cannot write ", folder_.path(), ": ", mdb_strerror(code));
+  if (code == 0) return;
+  // LMDB has this code for a write that stored a part only.
+  const char* hint = code == EIO ? "; is the disk full?" : "";
+  fail("cannot write ", folder_.path(), ": ", mdb_strerror(code), hint);
 }
 
 void LmdbWriter::put(std::string key, std::string value) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
@@ -12,12 +13,22 @@
 #include "base/file.h"
 
 namespace crema {
+namespace {
+
+constexpr int kMostLeftovers = 100;
+
+}  // namespace
 
 NewFolder::NewFolder(const std::string& path) : path_(path) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  temporary_ = str(path_, ".tmp.", ::getpid());
   require(!exists(path_), path_, ": is there already; remove it or name another place");
-  if (::mkdir(temporary_.c_str(), 0755) != 0) fail("cannot make ", path_, ": ", errno_text());
+  // A killed process leaves its folder, and process numbers come again, in containers soon.
+  for (int i = 0; i < kMostLeftovers; ++i) {
+    temporary_ = str(path_, ".tmp.", ::getpid(), i > 0 ? str(".", i) : "");
+    if (::mkdir(temporary_.c_str(), 0755) == 0) return;
+    if (errno != EEXIST) break;
+  }
+  fail("cannot make ", path_, ": ", errno_text());
 }
 
 NewFolder::~NewFolder() {

@@ -7,7 +7,8 @@ namespace crema {
 
 class NewFolder {
  public:
-  /// Makes path.tmp.PID. Throws Error when path is there already or cannot be made.
+  /// Makes path.tmp.PID, or path.tmp.PID.N where that is left from a process that was killed.
+  /// Throws Error when path is there already or cannot be made.
   explicit NewFolder(const std::string& path);
   /// Removes all of it, unless keep() was reached.
   ~NewFolder();

@@ -43,7 +43,7 @@ TEST(ListFile, ReadsLines) {
 }
 
 struct BadList {
-  const char* content;
+  std::string content;
   std::vector<std::string> parts;  // of the message
 };
 
@@ -58,6 +58,9 @@ const BadList kBadLists[] = {
     {"a.png cat\nb.png dog\n", {"list.txt:1: ", "list.txt:2: "}},
     {"", {"list.txt: ", "empty"}},
     {"\n\n", {"list.txt: ", "empty"}},
+    {std::string(5000, 'f'), {"no label after the path in \"" + std::string(80, 'f') + "...\""}},
+    {std::string(5000, 'w') + " " + std::string(5000, 'l'),
+     {std::string(80, 'l') + "...\" is not", "in \"" + std::string(80, 'w') + "...\""}},
 };
 
 TEST(ListFile, RefusesWhatHasNoWholeNumberAsLabel) {

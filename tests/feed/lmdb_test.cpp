@@ -21,6 +21,16 @@ TEST(Lmdb, ReadsInByteOrderOfTheKeys) {
   EXPECT_EQ(keys_of(*database), (std::vector<std::string>{"1", "10", "2"}));
 }
 
+TEST(Lmdb, IsWrittenBesideWhatAKilledProcessOfTheSameNumberLeft) {
+  const TestFolder folder;
+  const std::string left = str(folder / "db", ".tmp.", ::getpid());
+  write_text_file(left + "/data.mdb", "half");
+  write_numbers(folder / "db", 2);
+  EXPECT_EQ(open_database(folder / "db")->size(), 2u);
+  EXPECT_EQ(folder.files().size(), 2u);
+  EXPECT_EQ(read_file(left + "/data.mdb"), "half");
+}
+
 TEST(Lmdb, SeeksWrapsAndReadsByNumber) {
   const TestFolder folder;
   write_numbers(folder / "db", 10);

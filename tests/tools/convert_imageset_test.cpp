@@ -258,6 +258,50 @@ TEST_F(ConvertImageset, StoppedBySignalsLeavesNothing) {
   }
 }
 
+TEST_F(ConvertImageset, ADatabaseThatMayNotGrowIsAnErrorAndLeavesNothing) {
+  make_pictures(3);
+  for (const char* limit :
+       {"1", "16", "50"}) {  // of 512 bytes: within a write, between two, and within
+    const ToolResult result = run_shell(
+        str("ulimit -f ", limit, "; cd ", folder_.path(),
+            " && convert_imageset --resize_height=300 --resize_width=300 img/ list.txt db"));
+    EXPECT_EQ(result.status, 1) << result.output;
+    EXPECT_HAS(result.output, "cannot write db: ");
+    EXPECT_EQ(names_in(folder_.path()), (std::vector<std::string>{"img", "list.txt"}));
+  }
+}
+
+/// The program with a library folder whose picture library is none.
+TEST_F(ConvertImageset, ABuildWithoutPicturesSaysSoOnce) {
+  make_pictures(3);
+  const std::string program = folder_ / "build/bin/convert_imageset";
+  std::filesystem::create_directories(folder_ / "build/bin");
+  std::filesystem::copy_file(std::string(CREMA_BIN_DIR) + "/convert_imageset", program);
+  std::filesystem::copy(std::string(CREMA_BIN_DIR) + "/../lib", folder_ / "build/lib");
+  write_text_file(folder_ / "build/lib/libcrema_image.so", "none");
+  const ToolResult result =
+      run_shell(str("cd ", folder_.path(), " && ", program, " img/ list.txt db"));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_HAS(result.output, "\nthis build cannot read or write pictures: build it with OpenCV (");
+  EXPECT_EQ(result.output.find("Could not open"), std::string::npos) << result.output;
+  EXPECT_FALSE(exists(folder_ / "db"));
+}
+
+TEST_F(ConvertImageset, TrainingReadsItInLittleAddressSpace) {
+  make_pictures(10);
+  ASSERT_EQ(convert().status, 0);
+  write_text_file(folder_ / "solver.prototxt",
+                  "base_lr: 0.001 lr_policy: 'fixed' max_iter: 3 snapshot_after_train: false "
+                  "net_param { layer { name: 'd' type: 'Data' top: 'x' top: 'y' data_param { "
+                  "source: 'db' batch_size: 4 } } layer { name: 'ip' type: 'InnerProduct' bottom: "
+                  "'x' top: 'ip' inner_product_param { num_output: 3 } } layer { name: 'loss' "
+                  "type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss' } }");
+  const ToolResult result =
+      run_shell(str("ulimit -v 3000000; cd ", folder_.path(),
+                    " && OMP_NUM_THREADS=2 crema train --cpu --solver=solver.prototxt"));
+  EXPECT_EQ(result.status, 0) << result.output;
+}
+
 TEST_F(ConvertImageset, NeedsLittleAddressSpace) {
   make_pictures(1);
   std::string list;
