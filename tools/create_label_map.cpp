@@ -54,6 +54,7 @@ void create(const std::vector<std::string>& arguments) {
     }
     *map.add_item() = item;
   }
+  require(map.item_size() > (FLAGS_include_background ? 1 : 0), arguments[0], ": names no class");
   write_file(arguments[1], write_text(map));
 }
 

@@ -59,6 +59,13 @@ TEST_F(ConvertAnnoset, LabelMapRefusals) {
   result = run("create_label_map classes.txt map.prototxt");
   EXPECT_EQ(result.status, 1);
   EXPECT_HAS(result.output, "classes.txt:1: label \"one\" is no whole number");
+  for (const char* text : {"", "\n\r\n"}) {
+    write_text_file(folder_ / "classes.txt", text);
+    result = run("create_label_map classes.txt map.prototxt");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_HAS(result.output, "classes.txt: names no class");
+  }
+  EXPECT_FALSE(exists(folder_ / "map.prototxt"));
 }
 
 TEST_F(ConvertAnnoset, VocFilesGiveBoxes) {

@@ -76,6 +76,9 @@ TEST(ConvertWeights, RefusesWhatDoesNotFit) {
   testing::write_weights(folder / "w.caffemodel", {{"a", {blob({1}, {3})}}});
   write_npz(folder / "names.npz", {{"weights", blob({1}, {3})}});
   write_npz(folder / "gap.npz", {{"a/1", blob({1}, {3})}});
+  write_mean(folder / "m.binaryproto", blob({1, 1, 1, 1}, {1}));
+  folder.write("empty", "");
+  folder.write("text", "words");
   folder.write("cut.caffemodel", read_file(folder / "w.caffemodel").substr(0, 12));
   struct Row {
     const char *in, *out, *error;
@@ -83,6 +86,10 @@ TEST(ConvertWeights, RefusesWhatDoesNotFit) {
   for (const Row& row : std::vector<Row>{
            {"w.caffemodel", "w.txt", "w.txt: weights become .caffemodel"},
            {"w.caffemodel", "w.npy", "is a file of weights, which cannot become w.npy"},
+           {"empty", "w.npy", "empty: is empty, a mean (.binaryproto or .npy) is needed"},
+           {"text", "w.binaryproto", "text: is a text file, a mean (.binaryproto or .npy)"},
+           {"names.npz", "w.npy", "is a file of weights, which cannot become w.npy"},
+           {"m.binaryproto", "w.h5", "is one array, as means are, which cannot become w.h5"},
            {"none.caffemodel", "x.npz", "none.caffemodel: No such file"},
            {"cut.caffemodel", "x.npz", "cut.caffemodel: is truncated"},
            {"names.npz", "x.h5", "array \"weights\": weights are named LAYER/INDEX"},

@@ -1,6 +1,7 @@
 // The crema command itself, and test, time and device_query: usage, output lines, exit status.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <regex>
 
 #include "base/file.h"
@@ -102,6 +103,19 @@ TEST(Command, RefusesSizesThatAreNone) {
     EXPECT_EQ(ended.status, 1) << size;
     EXPECT_TRUE(contains(ended.err, "--memory_limit is a size such as 512M or 2G, not \""))
         << ended.err;
+  }
+}
+
+TEST(Command, SaysThatItsOutputIsLost) {
+  const TestFolder folder;
+  folder.write("net.prototxt", constant_net());
+  for (const char* command : {"summary", "time --iterations=1"}) {
+    const std::string line = str("'", CREMA_BIN_DIR, "/crema' ", command, " --cpu --model='",
+                                 folder / "net.prototxt", "' >/dev/full 2>'", folder / "err", "'");
+    EXPECT_NE(std::system(line.c_str()), 0) << command;
+    EXPECT_TRUE(contains(read_file(folder / "err"),
+                         "cannot write standard output: No space left on device"))
+        << read_file(folder / "err");
   }
 }
 

@@ -96,6 +96,19 @@ TEST(Classes, AreCountedOneByOne) {
             "true\\chosen,small,\"large, or so\"\nsmall,5,1\n\"large, or so\",0,4\n");
 }
 
+TEST(Classes, NamesThatCannotBeReadAreFoundBeforeTheWork) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("binary", std::string("a\0b", 3));
+  for (const auto& [file, text] : std::vector<std::pair<std::string, std::string>>{
+           {"none", "none: No such file"}, {"binary", "binary: is binary data, a name in each"}}) {
+    const Ended ended = run_test(folder, {"--iterations=all", "--per_class", "--labels=" + file});
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_HAS(ended.err, text);
+    EXPECT_EQ(ended.err.find("Batch 0"), std::string::npos) << ended.err;
+  }
+}
+
 TEST(Classes, TiesAreTakenForTheOtherClassAsAccuracyDoes) {
   const TestFolder folder;
   write_threshold(folder);

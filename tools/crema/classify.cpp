@@ -174,6 +174,7 @@ int classify_command() {
   require_flag(FLAGS_weights, "classify", "weights", "its weights");
   require(!arguments().empty(), "crema classify needs picture files or folders");
   require(FLAGS_top > 0, "--top must be above 0, not ", FLAGS_top);
+  label_names("");  // --labels: before the long work
   const std::vector<std::string> files = picture_files(arguments());
   const size_t broken = Classifier().run(files);
   require(broken == 0, broken, " of ", files.size(), " files could not be read");

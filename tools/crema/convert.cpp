@@ -126,8 +126,15 @@ int convert_command() {
           ": weights become .caffemodel, .caffemodel.h5 or .npz, a mean .binaryproto or .npy");
   const std::string head(MappedFile(in).bytes().substr(0, 65536));
   const bool is_mean = is_array(in, head);
-  require(is_mean == (ends_with(out, ".npy") || ends_with(out, ".binaryproto")), in, ": is ",
-          is_mean ? "one array, as means are" : "a file of weights", ", which cannot become ", out);
+  const bool becomes_mean = ends_with(out, ".npy") || ends_with(out, ".binaryproto");
+  require(!is_mean || becomes_mean, in, ": is one array, as means are, which cannot become ", out);
+  const FileKind kind = kind_of_bytes(head);
+  const bool is_weights =
+      kind == FileKind::weights || kind == FileKind::hdf5 || ends_with(in, ".npz");
+  require(is_mean || !becomes_mean || !is_weights, in,
+          ": is a file of weights, which cannot become ", out);
+  require(is_mean || !becomes_mean, in, ": is ", describe(kind),
+          ", a mean (.binaryproto or .npy) is needed");
   if (is_mean) {
     convert_array(in, out);
   } else {

@@ -3,6 +3,7 @@
 
 #include <gflags/gflags.h>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -19,7 +20,10 @@ std::vector<std::string> label_names(const std::string& source) {
     file = source + "/labels.txt";
     if (source.empty() || !exists(file)) return {};
   }
-  std::vector<std::string> names = split(read_file(file), '\n');
+  const std::string content = read_file(file);
+  require(content.find('\0') == std::string::npos, file,
+          ": is binary data, a name in each line is needed");
+  std::vector<std::string> names = split(content, '\n');
   for (std::string& name : names) {
     if (!name.empty() && name.back() == '\r') name.pop_back();
   }

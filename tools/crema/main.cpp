@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "commands.h"
 
 DECLARE_bool(help);
@@ -154,7 +155,10 @@ int run_named(const std::vector<std::string>& words) {
   warn_of_foreign_flags(name);
   given_arguments.assign(words.begin() + 1, words.end());
   try {
-    return found->run();
+    const int status = found->run();
+    const bool is_shown = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    require(is_shown, "cannot write standard output: ", errno_text());
+    return status;
   } catch (const Error& error) {
     return report(error.what());
   } catch (const std::bad_alloc&) {

@@ -203,6 +203,7 @@ int test_command() {
   require_flag(FLAGS_weights, "test", "weights", "its weights");
   if (FLAGS_iterations != "all") iterations();
   if (!FLAGS_confusion_matrix.empty()) require_writable(FLAGS_confusion_matrix);
+  label_names("");  // --labels, which is needed after the long work
   Tester(read_model(TEST), net_options()).run();
   return 0;
 }
