@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "io/hdf5.h"
 #include "solver/solver_harness.h"
 
 namespace crema {
@@ -93,6 +95,33 @@ TEST(DetectionTest, ScoreIsTheMeanAveragePrecision) {
   EXPECT_EQ(log.with("    Test net output #0: detection_eval = 0.5").size(), 1U);
   EXPECT_EQ(log.with("class1: 1").size(), 1U);
   EXPECT_EQ(log.with("class2: 0").size(), 1U);
+}
+
+/// A right detection, a right one, a wrong one with a higher score; two of them in each test.
+TEST(DetectionTest, EachTestBeginsAnew) {
+  const WorkFolder folder;
+  Hdf5File file = Hdf5File::create("found.h5");
+  const std::vector<float> found = {0, 1, 0.9f,  0, 0, 1,    1,  //
+                                    0, 1, 0.9f,  0, 0, 1,    1,  //
+                                    0, 1, 0.95f, 0, 0, 0.1f, 0.1f};
+  file.write("found", Shape{3, 1, 1, 7}, found.data());
+  file.close();
+  write_file("found.txt", "found.h5\n");
+  std::string text =
+      "base_lr: 0.1 lr_policy: 'fixed' max_iter: 1 test_iter: 2 test_interval: 1 eval_type: "
+      "'detection' ap_version: '11point' train_net_param { layer { name: 'd' type: 'DummyData' "
+      "top: 'd' dummy_data_param { shape { dim: 1 } } } layer { name: 's' type: 'Silence' bottom: "
+      "'d' } } test_net_param { layer { name: 'found' type: 'HDF5Data' top: 'found' "
+      "hdf5_data_param { source: 'found.txt' batch_size: 1 } } ";
+  text += constants("truth", {0, 1, 0, 0, 0, 1, 1, 0});
+  text +=
+      "layer { name: 'eval' type: 'DetectionEvaluate' bottom: 'found' bottom: 'truth' top: 'map' "
+      "detection_evaluate_param { num_classes: 2 } } }";
+  const auto solver = make_solver(text);
+  solver->test_all();
+  EXPECT_NEAR(solver->test_scores(0)[0][0], 1, 1e-12);
+  solver->test_all();  // recall 1/2 with precision 1/2: the points 0 to 0.5
+  EXPECT_NEAR(solver->test_scores(0)[0][0], 0.5 * 6 / 11, 1e-12);
 }
 
 TEST(DetectionTest, Refusals) {

@@ -54,6 +54,8 @@ TEST(Solver, ShowsEachDisplayAsParsersExpect) {
         << shown[static_cast<size_t>(i)];
     EXPECT_EQ(log.with(str("Iteration ", 2 * i, ", lr = 0.05")).size(), 1u);
   }
+  EXPECT_EQ(shown[0].find("(0 iter/s, "), 12u) << shown[0];  // none has passed yet
+  EXPECT_EQ(shown[1].find("(0 iter/s, "), std::string::npos) << shown[1];
   const std::vector<std::string> outputs = log.with("Train net output #");
   ASSERT_EQ(outputs.size(), 3u);
   EXPECT_TRUE(
