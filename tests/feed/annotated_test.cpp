@@ -144,6 +144,13 @@ TEST(AnnotatedFeed, NamesWhatIsWrong) {
   write_numbers(folder / "datums", 2);
   write_database(folder / "db", {{"a", annotated(0, {})}});
   EXPECT_HAS(error_of([&] { open(annotated_layer(folder / "datums", 1)); }), "record");
+  AnnotatedDatum floats;
+  floats.ParseFromString(annotated(0, {}));
+  floats.mutable_datum()->clear_data();
+  for (int i = 0; i < 8; ++i) floats.mutable_datum()->add_float_data(0.5F);
+  write_database(folder / "floats", {{"a", floats.SerializeAsString()}});
+  EXPECT_HAS(error_of([&] { open(annotated_layer(folder / "floats", 1)); }),
+             "the picture must be encoded or bytes, not floats");
   const auto bad = [&](const std::string& fields) {
     return error_of([&] { open(annotated_layer(folder / "db", 1, fields)); });
   };

@@ -77,6 +77,8 @@ TEST_P(Resume, IsGoingOn) {
         std::string("s_iter_10.solverstate") + (format[0] == 'H' ? ".h5" : "");
     const auto resumed = make_solver(text, state);
     EXPECT_EQ(resumed->iter(), 10);
+    EXPECT_EQ(resumed->net().forward_count(), 10u);
+    EXPECT_EQ(resumed->test_net(0).forward_count(), 6u);  // tests at 0, 4 and 8
     resumed->step(10);
     expect_same(*whole, *resumed);
   }
