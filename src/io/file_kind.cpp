@@ -52,6 +52,10 @@ FileKind kind_of_fields(std::string_view head) {
       case 5:
         if (field->type == WireType::varint) return FileKind::weights;
         return is_bytes || field->type == WireType::fixed32 ? FileKind::blob : FileKind::unknown;
+      case 6:  // a net's state; gradients come before values in no blob
+        if (!is_bytes) return FileKind::unknown;
+        reader.next();
+        break;
       case 7:
         return is_bytes ? FileKind::blob : FileKind::weights;
       case 8:

@@ -58,7 +58,9 @@ SolverSnapshot read_binary(std::string_view bytes) {
   SolverSnapshot state;
   std::string rest;
   WireReader reader(bytes);
-  while (const auto field = reader.next()) {
+  while (!reader.is_padding()) {
+    const auto field = reader.next();
+    if (!field) break;
     if (field->number != kHistory || field->type != WireType::bytes) {
       rest += field->whole;
       continue;

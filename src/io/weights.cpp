@@ -62,7 +62,9 @@ void read_layer(std::string_view bytes, const LayerFields& fields, LayerWeights*
 WeightsFile read_binary(std::string_view bytes) {
   WeightsFile file;
   WireReader reader(bytes);
-  while (const auto field = reader.next()) {
+  while (!reader.is_padding()) {
+    const auto field = reader.next();
+    if (!field) break;
     if (field->type != WireType::bytes) continue;
     if (field->number == kNetName) file.net_name = field->bytes;
     if (field->number != kNetLayer && field->number != kNetOldLayer) continue;

@@ -67,6 +67,11 @@ WireField WireReader::tag() {
   return {static_cast<int>(tag >> 3), static_cast<WireType>(type), 0, {}, {}};
 }
 
+bool WireReader::is_padding() const {
+  if (at_ == message_.size() || message_[at_] != 0) return false;
+  return message_.find_first_not_of('\0', at_) == std::string_view::npos;
+}
+
 std::optional<WireField> WireReader::peek() const {
   if (at_ == message_.size()) return std::nullopt;
   return WireReader(message_.substr(at_)).tag();

@@ -27,6 +27,8 @@ class WireReader {
  public:
   explicit WireReader(std::string_view message) : message_(message) {}
 
+  /// Whether nothing but zero bytes, which are no fields, is left; some writers fill files up.
+  bool is_padding() const;
   /// The next field; nothing at the end. Throws Error ("is truncated: ...", "is damaged: ...").
   std::optional<WireField> next();
   /// Number and type of the next field alone, whether or not its content is there.

@@ -256,6 +256,25 @@ TEST(Weights, FilesOfAnotherKind) {
   EXPECT_EQ(refusal(w), w + ": holds no layers" + needed);
 }
 
+/// As files that were copied in blocks; Caffe's reader stops at a field of number 0 as well.
+TEST(Weights, ZerosAtTheEndAreNoFields) {
+  const TestFolder dir;
+  write_weights_binary(dir / "w", small_net(), small_blobs, false);
+  write_file(dir / "w", read_file(dir / "w") + std::string(100, '\0'));
+  expect_small(read_weights(dir / "w"), false);
+  write_file(dir / "w", read_file(dir / "w") + "\1");
+  EXPECT_NE(refusal(dir / "w").find("is damaged: no field at byte "), std::string::npos);
+}
+
+TEST(Weights, ANetWithoutANameMayBeginWithItsState) {
+  const TestFolder dir;
+  NetParameter net = small_net();
+  net.clear_name();
+  net.mutable_state()->set_phase(TRAIN);
+  write_weights_binary(dir / "w", net, small_blobs, false);
+  expect_small(read_weights(dir / "w"), false);
+}
+
 TEST(Weights, TruncatedAndDamagedFiles) {
   const TestFolder dir;
   const std::string whole = read_file(test_data("sgd.caffemodel"));
