@@ -100,15 +100,15 @@ void parse_text(const std::string& text, const std::string& name, Message* messa
                 const ReadOptions& options) {
   require_text(text, name);
   const bool has_mark = text.compare(0, 3, "\xef\xbb\xbf") == 0;
-  const std::string& content = has_mark ? text.substr(3) : text;
-  const std::string readable = check_text(content, name, message->GetDescriptor(), options);
+  const std::string content =
+      check_text(has_mark ? text.substr(3) : text, name, message->GetDescriptor(), options);
   Collector collector(name);
   TextFormat::ParseInfoTree tree;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.AllowUnknownField(true);
   parser.WriteLocationsTo(&tree);
-  const bool parsed = parser.ParseFromString(readable, message);
+  const bool parsed = parser.ParseFromString(content, message);
   collector.throw_if_any();
   require(parsed, name, ": cannot be read");
   mark_layers(message, name, &tree);

@@ -1,5 +1,6 @@
 // One walk over the words of a prototxt beside the descriptor of its message. It goes on after each
-// mistake that leaves the structure clear, so that a file's mistakes come in one run.
+// mistake that leaves the structure clear, so that a file's mistakes come in one run. Words of
+// forks that have one of ours for the same thing are replaced by it on the way.
 #include "io/text_check.h"
 
 #include <glog/logging.h>
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "io/fork_text.h"
 #include "io/text_tokens.h"
 #include "io/text_value.h"
 
@@ -37,19 +39,11 @@ std::vector<std::string> field_names(const Descriptor* type) {
   return names;
 }
 
-/// What a fork calls a field that is there under another name; nullptr where it has none.
-const char* own_spelling(const Descriptor* type, std::string_view name) {
-  if (type == ConvolutionParameter::descriptor() && name == "hole") return "dilation";
-  if (type == LossParameter::descriptor() && name == "class_weighting") return "class_weight";
-  return nullptr;
-}
-
 class Checker {
  public:
   Checker(const std::string& text, const std::string& name, const ReadOptions& options)
       : text_(text), reader_(text, name), name_(name), options_(options) {}
 
-  /// Returns the text with our spellings of fields.
   std::string check_file(const Descriptor* type) {
     const std::string root = type == NetParameter::descriptor()      ? "the net"
                              : type == SolverParameter::descriptor() ? "the solver"
@@ -64,7 +58,7 @@ class Checker {
     }
     log_ignored();
     if (!errors_.empty()) throw Error(join(errors_, "\n"));
-    return readable_.append(text_, copied_, std::string::npos);
+    return replaced();
   }
 
  private:
@@ -115,9 +109,10 @@ class Checker {
   void check_field(const Token& name) {
     const Descriptor* type = blocks_.back().type;
     const FieldDescriptor* field = type->FindFieldByName(std::string(name.word));
-    if (const char* own = field ? nullptr : own_spelling(type, name.word)) {
-      field = type->FindFieldByName(own);
-      respell(name, own);
+    const ForkField* fork = field ? nullptr : find_fork_field(type->name(), name.word);
+    if (fork) {
+      field = type->FindFieldByName(fork->own);
+      replace(name, fork->own);
     }
     if (!field) {
       unknown(name);
@@ -137,7 +132,17 @@ class Checker {
       stop(reader_.peek().line, str(wants_block ? "{" : ":", " is missing after ", name.word,
                                     ", before ", shown(reader_.peek())));
     }
-    check_value(field);
+    fork&& * fork->if_true ? check_fork_value(*fork) : check_value(field);
+  }
+
+  // A truth value of a fork's field, for which one of our words stands.
+  void check_fork_value(const ForkField& fork) {
+    const Token word = reader_.next();
+    const bool is_true = word.word == "true" || word.word == "1";
+    if (!is_true && word.word != "false" && word.word != "0") {
+      stop(word.line, str(fork.field, " takes true or false, not ", shown(word)));
+    }
+    replace(word, is_true ? fork.if_true : fork.if_false);
   }
 
   void check_list(const FieldDescriptor* field) {
@@ -174,17 +179,13 @@ class Checker {
     if (word.kind == Token::end || word.kind == Token::symbol) {
       stop(word.line, wrong_kind(field, shown(word)));
     }
+    if (field->name() == "engine" && is_fork_engine(word.word) && !options_.strict) {
+      replace(word, "DEFAULT");
+      return ignore(line, str("engine ", word.word, " belongs to another Caffe"));
+    }
     const std::string text = value_mistake(field, word, negative);
     if (!text.empty()) mistake(line, text);
     while (word.kind == Token::text && reader_.peek().kind == Token::text) reader_.next();
-  }
-
-  void respell(const Token& name, const char* own) {
-    const auto at = static_cast<size_t>(name.word.data() - text_.data());
-    readable_.append(text_, copied_, at - copied_).append(own);
-    copied_ = at + name.word.size();
-    auto& [line, times] = respelled_[str(name.word, " (a fork's field) is read as ", own)];
-    if (!times++) line = name.line;
   }
 
   // A name that is no field of the block it stands in.
@@ -202,12 +203,14 @@ class Checker {
     }
     const std::string text =
         str(field, " is not a field of ", block.name, " (", block.type->name(), ")");
-    if (block.in_layer && distance > 2 && !options_.strict) {
-      auto& [line, times] = ignored_[text];
-      if (!times++) line = name.line;
-      return;
-    }
+    const bool is_forks = block.in_layer ? distance > 2 : is_fork_hint(block.type->name(), field);
+    if (is_forks && !options_.strict) return ignore(name.line, text);
     mistake(name.line, text + hint(block, field));
+  }
+
+  void ignore(int line, const std::string& text) {
+    auto& [first, times] = ignored_[text];
+    if (!times++) first = line;
   }
 
   static std::string hint(const Block& block, const std::string& field) {
@@ -271,11 +274,27 @@ class Checker {
       LOG(WARNING) << name_ << ":" << where.first << ": " << text << ": ignored"
                    << (where.second > 1 ? str(" (", where.second, " times)") : "");
     }
-    for (const auto& [text, where] : respelled_) {
-      LOG(INFO) << name_ << ":" << where.first << ": " << text;
-    }
   }
 
+  void replace(const Token& token, const char* word) {
+    replacements_.push_back(
+        {static_cast<size_t>(token.word.data() - text_.data()), token.word.size(), word});
+  }
+
+  std::string replaced() const {
+    std::string out;
+    size_t at = 0;
+    for (const Replacement& one : replacements_) {
+      out.append(text_, at, one.at - at).append(one.word);
+      at = one.at + one.length;
+    }
+    return out.append(text_, at, std::string::npos);
+  }
+
+  struct Replacement {
+    size_t at, length;
+    const char* word;
+  };
   struct Misplaced {
     size_t errors_before;
     int line;
@@ -289,11 +308,9 @@ class Checker {
   ReadOptions options_;
   std::vector<Block> blocks_;
   std::vector<std::string> errors_;
-  std::map<std::string, std::pair<int, int>> ignored_;    // message -> first line, times
-  std::map<std::string, std::pair<int, int>> respelled_;  // likewise
+  std::map<std::string, std::pair<int, int>> ignored_;  // message -> first line, times
   std::optional<Misplaced> misplaced_;
-  std::string readable_;  // text_ up to copied_, respelled
-  size_t copied_ = 0;
+  std::vector<Replacement> replacements_;  // in the order of the text
 };
 
 }  // namespace

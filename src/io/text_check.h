@@ -10,10 +10,11 @@
 
 namespace crema {
 
-/// Throws Error with one line "NAME:LINE: ..." for each unknown field, wrong value and missing or
-/// surplus field of text; a syntax error ends the list. Fields of forks inside a layer are lines of
-/// the log, or errors where options.strict is set. Returns the text with the same lines, in which
-/// other spellings that forks have for a field (DeepLab's hole, SegNet's class_weighting) are ours.
+/// Returns the text with the words of forks that mean the same as words of ours replaced by those,
+/// each on its line. Throws Error with one line "NAME:LINE: ..." for each unknown field, wrong
+/// value and missing or surplus field of text; a syntax error ends the list. Other fields of forks
+/// inside a layer, their hints about speed and their engines are lines of the log, or errors where
+/// options.strict is set.
 std::string check_text(const std::string& text, const std::string& name,
                        const google::protobuf::Descriptor* type, const ReadOptions& options);
 

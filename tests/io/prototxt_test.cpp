@@ -146,25 +146,53 @@ TEST(Prototxt, ForkFieldsInsideALayerAreLoggedOnce) {
                 "ignored"}));
 }
 
-TEST(Prototxt, OtherSpellingsOfForksAreRead) {
+/// shicai's DenseNet, NVCaffe's ResNet, DeepLab.
+TEST(Prototxt, FieldsOfForksThatMeanOneOfOurs) {
   NetParameter net;
-  const LogLines log;
   parse_text(
-      "layer {\n convolution_param { hole: 4 kernel_size: 3 # hole\n } }\nlayer { loss_param { "
-      "class_weighting: [0.5, 2] } }\nlayers { convolution_param { hole: 2 hole: 3 } }\nlayer { "
-      "name: \"hole\" }",
-      "f", &net, {.strict = true});
-  ASSERT_EQ(net.layer(0).convolution_param().dilation_size(), 1);
-  EXPECT_EQ(net.layer(0).convolution_param().dilation(0), 4U);
-  EXPECT_EQ(net.layer(0).convolution_param().kernel_size(0), 3U);
-  ASSERT_EQ(net.layer(1).loss_param().class_weight_size(), 2);
-  EXPECT_EQ(net.layer(1).loss_param().class_weight(1), 2);
-  EXPECT_EQ(net.layers(0).convolution_param().dilation(1), 3U);
-  EXPECT_EQ(net.layer(2).name(), "hole");
-  EXPECT_EQ(net.layer(2).source_location(), "f:6");
-  EXPECT_EQ(log.lines, (std::vector<std::string>{
-                           "f:4: class_weighting (a fork's field) is read as class_weight",
-                           "f:2: hole (a fork's field) is read as dilation"}));
+      "layer { pooling_param { ceil_mode: false kernel_size: 3 } }\n"
+      "layer { pooling_param { stride: 2, ceil_mode: true } }\n"
+      "layer { pooling_param { torch_pooling: true } }\n"
+      "layer { convolution_param { hole: 2 kernel_size: 3 } }\nlayer { name: 'hole' }\n"
+      "layers { loss_param { class_weighting: [0.5, 2] } }",
+      "f", &net);
+  EXPECT_EQ(net.layer(0).pooling_param().round_mode(), PoolingParameter::FLOOR);
+  EXPECT_EQ(net.layer(0).pooling_param().kernel_size(), 3u);
+  EXPECT_EQ(net.layer(1).pooling_param().round_mode(), PoolingParameter::CEIL);
+  EXPECT_TRUE(net.layer(1).pooling_param().has_round_mode());
+  EXPECT_EQ(net.layer(2).pooling_param().round_mode(), PoolingParameter::FLOOR);
+  EXPECT_EQ(net.layer(3).convolution_param().dilation(0), 2u);
+  EXPECT_EQ(net.layer(4).name(), "hole");
+  EXPECT_EQ(net.layer(4).source_location(), "f:5");
+  EXPECT_EQ(net.layers(0).loss_param().class_weight(1), 2);
+  EXPECT_EQ(mistake<NetParameter>("layer { pooling_param {\n ceil_mode: 3 } }"),
+            "f:2: ceil_mode takes true or false, not 3");
+  EXPECT_EQ(mistake<NetParameter>("layer { pooling_param {\n ceil_mode: true ceil_mode: true } }"),
+            "f:2: ceil_mode is given twice in pooling_param, first at line 2: it takes one value");
+}
+
+TEST(Prototxt, EnginesAndHintsOfForksAreLogged) {
+  LogLines log;
+  NetParameter net;
+  parse_text(
+      "default_forward_type: FLOAT16\nlayer { relu_param { engine: MKL2017 } }\n"
+      "layer { relu_param { engine: MKL2017 negative_slope: 1 } }\nmem_param { optimize_train: 1 }",
+      "f", &net);
+  EXPECT_EQ(net.layer(0).relu_param().engine(), ReLUParameter::DEFAULT);
+  EXPECT_EQ(net.layer(1).relu_param().negative_slope(), 1);
+  SolverParameter solver;
+  parse_text("solver_data_type: FLOAT16 base_lr: 2", "s", &solver);
+  EXPECT_EQ(solver.base_lr(), 2);
+  EXPECT_EQ(log.lines,
+            (std::vector<std::string>{
+                "f:1: default_forward_type is not a field of the net (NetParameter): ignored",
+                "f:2: engine MKL2017 belongs to another Caffe: ignored (2 times)",
+                "f:4: mem_param is not a field of the net (NetParameter): ignored",
+                "s:1: solver_data_type is not a field of the solver (SolverParameter): ignored"}));
+  EXPECT_EQ(mistake<NetParameter>("layer { relu_param { engine: MKLDNN } }", true),
+            "f:1: engine takes DEFAULT, CAFFE or CUDNN, not MKLDNN");
+  EXPECT_EQ(mistake<NetParameter>("mem_param {}", true),
+            "f:1: mem_param is not a field of the net (NetParameter)");
 }
 
 TEST(Prototxt, AllOfTheTextFormatIsRead) {
