@@ -62,10 +62,21 @@ void upgrade_transform_fields(NetParameter& net, const std::string& file) {
                << "transform_param (layers: " << moved << ")";
 }
 
+void drop_unused_sizes(NetParameter& net) {
+  net.clear_input_dim();
+  if (net.input().empty()) net.clear_input_shape();
+}
+
 void upgrade_inputs(NetParameter& net, const std::string& file) {
   const int inputs = net.input_size(), shapes = net.input_shape_size(), dims = net.input_dim_size();
   if (!inputs && !shapes && !dims) return;
-  require(!shapes || !dims, file, ": gives both input_shape and input_dim, one of them is needed");
+  if (!inputs || (shapes && dims)) {  // BVLC: the same without a word
+    LOG(WARNING) << file << ": "
+                 << (inputs ? "input_shape is taken, input_dim" : "a size without an input")
+                 << " is left out";
+    drop_unused_sizes(net);
+    return upgrade_inputs(net, file);
+  }
   require(!shapes || shapes == inputs, file, ": has ", inputs, " input and ", shapes,
           " input_shape: as many are needed");
   require(!dims || dims == 4 * inputs, file, ": has ", inputs, " input and ", dims,

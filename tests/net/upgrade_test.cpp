@@ -84,6 +84,13 @@ INSTANTIATE_TEST_SUITE_P(
         {"input_shape", R"(input: "a" input_shape { dim: 7 dim: 2 } layer { name: "x" })",
          R"(layer { name: "input" type: "Input" top: "a" input_param { shape { dim: [7, 2] } } }
             layer { name: "x" })"},
+        {"input_shape_wins_over_input_dim",
+         R"(input: "a" input_dim: [1, 2, 3, 4] input_shape { dim: 7 } layer { name: "x" })",
+         R"(layer { name: "input" type: "Input" top: "a" input_param { shape { dim: 7 } } }
+            layer { name: "x" })",
+         2},
+        {"sizes_without_input", R"(input_dim: [1, 2] input_shape { dim: 7 } layer { name: "x" })",
+         R"(layer { name: "x" })"},
         {"input_without_shape", R"(input: "a" layer { name: "x" })", R"(layer { name: "x" })"},
         {"input_of_a_v1_net",
          R"(input: "a" input_dim: [1, 2, 3, 4] layers { name: "x" type: TANH })",
@@ -226,8 +233,6 @@ TEST(UpgradeNet, Refusals) {
             "f: has 1 input and 3 input_dim: 4 are needed for each input");
   EXPECT_EQ(refusal("input: \"a\" input: \"b\" input_shape { dim: 1 }"),
             "f: has 2 input and 1 input_shape: as many are needed");
-  EXPECT_EQ(refusal("input: \"a\" input_dim: [1, 2, 3, 4] input_shape { dim: 1 }"),
-            "f: gives both input_shape and input_dim, one of them is needed");
   EXPECT_EQ(refusal("\nlayers { layer { name: \"x\" type: \"convv\" } }"),
             "f:2: layer \"x\" (convv): no layer type of the oldest syntax (did you mean conv?)");
   EXPECT_EQ(refusal("layers { layer { name: \"p\" type: \"padding\" pad: 1 } bottom: \"d\" top: "
