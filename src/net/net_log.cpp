@@ -44,6 +44,13 @@ double mean_absolute(const std::vector<float>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+/// As it was named for sharing, else its index.
+std::string param_name(const Node& node, size_t index) {
+  const int i = static_cast<int>(index);
+  const bool has_name = i < node.param.param_size() && !node.param.param(i).name().empty();
+  return has_name ? node.param.param(i).name() : str(i);
+}
+
 std::vector<float> read(Ops& ops, const Tensor& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.count()));
   if (tensor) ops.download(tensor, values.data());
@@ -121,8 +128,8 @@ void Net::log_debug_forward() const {
                 << " data: " << mean_absolute(read(*net.ops, net.data(v)));
     }
     for (size_t i = 0; i < node.params.size(); ++i) {
-      LOG(INFO) << "    [Forward] Layer " << node.param.name() << ", param blob " << i
-                << " data: " << mean_absolute(read(*net.ops, net.params[node.params[i]].value));
+      LOG(INFO) << "    [Forward] Layer " << node.param.name() << ", param blob "
+                << param_name(node, i) << " data: " << mean_absolute(read(*net.ops, net.params[node.params[i]].value));
     }
   }
 }
@@ -141,8 +148,8 @@ void Net::log_debug_backward() const {
     for (size_t i = 0; i < node.params.size(); ++i) {
       const Tensor& gradient = net.params[node.params[i]].gradient;
       if (!gradient) continue;
-      LOG(INFO) << "    [Backward] Layer " << node.param.name() << ", param blob " << i
-                << " diff: " << mean_absolute(read(*net.ops, gradient));
+      LOG(INFO) << "    [Backward] Layer " << node.param.name() << ", param blob "
+                << param_name(node, i) << " diff: " << mean_absolute(read(*net.ops, gradient));
     }
   }
   double data1 = 0, diff1 = 0, data2 = 0, diff2 = 0;

@@ -178,6 +178,7 @@ void Solver::test_all() {
 void Solver::test(int index) {
   TestNet& test = tests_[static_cast<size_t>(index)];
   LOG_IF(INFO, leads()) << "Iteration " << iter_ << ", Testing net (#" << index << ")";
+  if (test.iterations == 0) return;
   double loss = 0;
   if (!run_test(test, &loss)) {
     LOG_IF(INFO, leads()) << "Test interrupted.";

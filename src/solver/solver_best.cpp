@@ -29,6 +29,8 @@ void Solver::check_best() const {
   }
   require(!tests_.empty(), options_.file,
           ": keep_best needs a test net: test_iter and test_interval are missing");
+  require(tests_[0].iterations > 0, options_.file,
+          ": keep_best needs batches of the first test net: its test_iter is 0");
   std::vector<std::string> names;
   for (const NetOutput& output : tests_[0].net->outputs()) names.push_back(output.name);
   require(best_output() < names.size(), options_.file, ": keep_best: the test net has no output \"",

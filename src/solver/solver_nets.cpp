@@ -22,7 +22,8 @@ NetSource from_file(const std::string& file, const char* field, const std::strin
   return {.net = read_net(file, options), .file = file, .origin = str(field, " file: ", file)};
 }
 
-NetSource inline_net(const NetParameter& net, const std::string& solver_file, const char* field) {
+NetSource inline_net(const NetParameter& net, const std::string& solver_file,
+                     const std::string& field) {
   return {.net = net, .file = solver_file, .origin = field};
 }
 
@@ -63,7 +64,7 @@ void check_test_fields(const SolverParameter& param, int own) {
   check(param.test_interval() >= 0,
         str("test_interval must not be negative: ", param.test_interval()));
   for (int iter : param.test_iter()) {
-    check(iter > 0, str("test_iter must be above 0, not ", iter));
+    check(iter >= 0, str("test_iter must not be negative: ", iter));
   }
   errors.throw_if_any();
 }

@@ -2,6 +2,7 @@
 // written and gone on from.
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -76,6 +77,16 @@ void seek_cursors(Net& net, int number, const std::vector<RecordCursor>& cursors
   }
 }
 
+/// Whether a test net has parameters beside those that it shares with the train net.
+bool has_own_params(const Net& test, const Net& train) {
+  const auto is_shared = [&](const NetParam& param) {
+    return std::any_of(
+        train.params().begin(), train.params().end(),
+        [&](const NetParam& other) { return other.value.data == param.value.data; });
+  };
+  return !std::all_of(test.params().begin(), test.params().end(), is_shared);
+}
+
 /// The solver's weights files; those of one text have commas between them.
 std::vector<std::string> weights_files(const SolverParameter& param) {
   std::vector<std::string> out;
@@ -126,6 +137,9 @@ void Solver::start(const std::optional<SolverSnapshot>& state) {
   for (size_t i = 0; i < files.size(); ++i) {
     if (!state) LOG(INFO) << "Finetuning from " << files[i];
     net_->load_weights(weights[i], files[i]);
+    for (TestNet& test : tests_) {
+      if (!state && has_own_params(*test.net, *net_)) test.net->load_weights(weights[i], files[i]);
+    }
   }
   if (!files.empty()) net_->params_changed();
   if (state) restore_place(*state);
@@ -155,7 +169,8 @@ void Solver::build_nets() {
   LOG(INFO) << "Initializing solver from parameters: \n" << write_text(param_);
   const NetSource train = train_net_source(param_, options_.file, options_.read);
   const std::vector<NetSource> tests = test_net_sources(param_, options_.file, options_.read);
-  LOG(INFO) << "Creating training net from " << train.origin;
+  LOG(INFO) << "Creating training net " << (train.file == options_.file ? "specified in " : "from ")
+            << train.origin << (train.file == options_.file ? "." : "");
   net_ = std::make_unique<Net>(train.net, net_options(train, TRAIN), options_.ops);
   for (const NetSource& source : tests) {
     LOG(INFO) << "Creating test net (#" << tests_.size() << ") specified by " << source.origin;

@@ -94,7 +94,7 @@ TEST(SolverNets, NumbersMustAgree) {
        "test_iter is given 1 times, the 0 test nets"},
       {"net_param {} test_iter: 1",
        "test_interval must be above 0 where there are test nets, not 0"},
-      {"net_param {} test_iter: 0 test_interval: 1", "test_iter must be above 0, not 0"},
+      {"net_param {} test_iter: -1 test_interval: 1", "test_iter must not be negative: -1"},
       {"net_param {} test_iter: 1 test_interval: 1 test_state {} test_state {}",
        "test_state is given 2 times"},
       {"net_param {} test_interval: -1", "test_interval must not be negative"},

@@ -97,8 +97,8 @@ TEST(Solver, DebugInfoShowsTheLayersOfTheFileAlone) {
           "data_filler { value: 1 } } } "
           "layer { name: 'conv' type: 'Convolution' bottom: 'x' top: 'conv' convolution_param { "
           "num_output: 16 kernel_size: 3 weight_filler { type: 'xavier' } } } "
-          "layer { name: 'ip' type: 'InnerProduct' bottom: 'conv' top: 'ip' inner_product_param { "
-          "num_output: 1 weight_filler { type: 'xavier' } } } "
+          "layer { name: 'ip' type: 'InnerProduct' bottom: 'conv' top: 'ip' param { name: 'shared' "
+          "} inner_product_param { num_output: 1 weight_filler { type: 'xavier' } } } "
           "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 't' top: 'loss' } } ",
           kFixed, "max_iter: 1 display: 1 debug_info: true"));
   ASSERT_NE(solver->net().layer_index("conv"), 1) << "no step between layouts, nothing is tested";
@@ -106,6 +106,10 @@ TEST(Solver, DebugInfoShowsTheLayersOfTheFileAlone) {
   solver->step(1);
   EXPECT_EQ(log.with("[Forward] Layer ").size(), 2u + 3 + 3 + 1);
   EXPECT_EQ(log.with("[Backward] Layer ").size(), 2u + 3 + 1);
+  for (const char* direction : {"[Forward]", "[Backward]"}) {
+    EXPECT_EQ(log.with(str(direction, " Layer ip, param blob shared d")).size(), 1u);
+    EXPECT_EQ(log.with(str(direction, " Layer ip, param blob 1 d")).size(), 1u);
+  }
 }
 
 TEST(Solver, AveragesTheLossOverAWindowThatStartsAnewAtEachStep) {
@@ -324,6 +328,20 @@ TEST(Solver, TestsWithTheWeightsAsTheyAre) {
   EXPECT_LT(solver->test_scores(0)[0][0], before);
 }
 
+/// As in public solvers that switch tests off without taking the net's TEST layers away.
+TEST(Solver, RunsNoBatchOfATestOfZeroIterations) {
+  const WorkFolder folder;
+  write_rows("rows", 4, 3);
+  const std::string fields = "test_iter: 0 test_interval: 1 test_compute_loss: true ";
+  const auto solver = make_solver(regression(4, fields));
+  LogLines log;
+  solver->step(2);
+  EXPECT_EQ(log.with("Testing net (#0)").size(), 2u);
+  EXPECT_TRUE(log.with("Test ").empty());
+  EXPECT_NE(solver_error(regression(4, fields + "keep_best: 'loss'")).find("test_iter is 0"),
+            std::string::npos);
+}
+
 TEST(Solver, StopsWhereItIsAskedTo) {
   const WorkFolder folder;
   write_rows("rows", 4, 3);
@@ -433,6 +451,36 @@ TEST(Solver, LoadsTheWeightsThatItsFieldsName) {
   EXPECT_EQ(all_params(*first), all_params(*second));
   EXPECT_EQ(log.with("Finetuning from s_iter_2.caffemodel").size(), 2u);
   EXPECT_EQ(second->iter(), 0);
+}
+
+/// A layer of the test net alone has its values from the weights too.
+TEST(Solver, LoadsWeightsOfTestNetsToo) {
+  const WorkFolder folder;
+  write_rows("rows", 4, 3);
+  const std::string more =
+      "layer { name: 'more' type: 'InnerProduct' bottom: 'ip' top: 'more' inner_product_param { "
+      "num_output: 1 bias_term: false weight_filler { type: 'uniform' min: 5 max: 6 } } } ";
+  const auto solver_of = [&](const std::string& train, const std::string& fields) {
+    return make_solver(str("train_net_param { ", data_layer("data", "", 4), kPredict, train, kLoss,
+                           "} test_net_param { ", data_layer("data", "", 4), kPredict, more,
+                           "} test_iter: 1 test_interval: 9 ", kFixed, "max_iter: 9 ", fields));
+  };
+  const auto first = solver_of(more, "snapshot_prefix: 's'");
+  first->snapshot();
+  const auto param_of_more = [](const Net& net) {
+    return net.param_values(net.param_of(net.layer_index("more"), 0));
+  };
+  const auto second = solver_of("", "random_seed: 9 weights: 's_iter_0.caffemodel'");
+  EXPECT_EQ(param_of_more(second->test_net(0)), param_of_more(first->net()));
+}
+
+TEST(Solver, LogsWhereItsNetsComeFrom) {
+  const WorkFolder folder;
+  write_rows("rows", 4, 3);
+  LogLines log;
+  make_solver(regression(4, "test_iter: 1 test_interval: 1"));
+  EXPECT_EQ(log.with("Creating training net specified in net_param.").size(), 1u);
+  EXPECT_EQ(log.with("Creating test net (#0) specified by net_param").size(), 1u);
 }
 
 }  // namespace
