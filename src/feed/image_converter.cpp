@@ -91,11 +91,16 @@ Picture Converter::read(const std::string& path, const std::string& bytes, bool 
   return resize(picture, options_.resize_height, options_.resize_width);
 }
 
-// BVLC: keeps a colour file under --gray too, which then is read back in colour.
+// BVLC: keeps a colour file under --gray too, which then is read back in colour, and one of 16 bits,
+// which cannot be read back.
 bool Converter::has_wanted_channels(const std::string& bytes) const {
   if (!options_.gray) return true;
   Picture stored;
-  decode(bytes, ColorMode::as_stored, stored);
+  try {
+    decode(bytes, ColorMode::as_stored, stored);
+  } catch (const Error&) {  // it was read in gray before: it has more than 8 bits
+    return false;
+  }
   return stored.channels == 1;
 }
 

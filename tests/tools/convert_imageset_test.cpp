@@ -221,6 +221,22 @@ TEST_F(ConvertImageset, RefusesADatabaseThatIsThere) {
   EXPECT_EQ(read_file(folder_ / "db/data.mdb"), before);
 }
 
+/// BVLC: keeps the file, which no Data layer reads back.
+TEST_F(ConvertImageset, EncodesPicturesOf16BitsAnewUnderGray) {
+  make_pictures(0);
+  const std::string deep = read_file(CREMA_SOURCE_DIR "/tests/conformance/images/img/deep16.png");
+  write_file(folder_ / "img/deep.png", deep);
+  write_list("deep.png 3\n");
+  ASSERT_EQ(convert("--encoded").status, 0);
+  EXPECT_TRUE(records().at(0).data == deep);
+  std::filesystem::remove_all(folder_ / "db");
+  const ToolResult result = convert("--encoded --gray");
+  ASSERT_EQ(result.status, 0) << result.output;
+  Picture back;
+  decode(records().at(0).data, ColorMode::as_stored, back);
+  EXPECT_EQ(back.channels, 1);
+}
+
 TEST_F(ConvertImageset, ShowsUsageWithoutArguments) {
   for (const char* arguments : {"", "img/", "img/ list.txt", "--labels_from_folders img"}) {
     const ToolResult result = run_shell(str("convert_imageset ", arguments));
