@@ -1,8 +1,12 @@
 // DetectionEvaluate (Liu et al., "SSD", 2016): detections [1, 1, D, 7] against true boxes [1, 1, G,
 // 8]. The top is [1, 1, K, 5]: for each class but the background a row (-1, class, number of true
-// boxes, -1, -1), then for each detection (picture, class, score, is right, is wrong).
+// boxes, -1, -1), then for each detection (picture, class, score, is right, is wrong). With
+// name_size_file, lines "name height width", boxes are compared in pixels; each picture that
+// something was found in takes the next line, and after the last comes the first again.
 #include <algorithm>
+#include <sstream>
 
+#include "base/file.h"
 #include "layers/checks.h"
 #include "layers/ground_truth.h"
 
@@ -20,8 +24,8 @@ class DetectionEvaluateLayer : public Layer {
     const DetectionEvaluateParameter& p = param_.detection_evaluate_param();
     require(p.num_classes() >= 1, "num_classes: must be given and at least 1");
     require(p.overlap_threshold() > 0, "overlap_threshold: must be above 0");
-    require(!p.has_name_size_file(), "name_size_file: sizes of pictures are not read; boxes are ",
-            "compared as fractions of the picture");
+    require(!p.has_resize_param() || p.resize_param().resize_mode() == ResizeParameter::WARP,
+            "resize_param: boxes are compared in whole pictures, so resize_mode must be WARP");
     require(bottom[0].axes() == 4 && bottom[0][3] == kFoundRow, bottom_text(param_, 0),
             " of shape ", bottom[0], " must be detections, [1, 1, K, 7]");
     require(bottom[1].axes() == 4 && bottom[1][3] == kTruthRow, bottom_text(param_, 1),
@@ -42,6 +46,7 @@ class DetectionEvaluateLayer : public Layer {
     found_values_.resize(static_cast<size_t>(context.bottom[0].count()));
     truth_values_.resize(static_cast<size_t>(context.bottom[1].count()));
     rows_.reserve(static_cast<size_t>(context.top[0].count()));
+    if (sizes_.empty() && param_.detection_evaluate_param().has_name_size_file()) read_sizes();
     return {};
   }
 
@@ -56,6 +61,7 @@ class DetectionEvaluateLayer : public Layer {
     rows_.clear();
     count_truth();
     read_found(static_cast<size_t>(bottom[0].count()));
+    if (!sizes_.empty()) scale_boxes();
     for (const Found& f : found_) judge(f);
     if (rows_.empty()) rows_.assign(kTopRow, -1.0f);
     top_[2] = static_cast<int64_t>(rows_.size()) / kTopRow;
@@ -73,6 +79,39 @@ class DetectionEvaluateLayer : public Layer {
     Box box;
     size_t place;
   };
+
+  struct Size {
+    int height = 0, width = 0;
+  };
+
+  void read_sizes() {
+    const std::string& path = param_.detection_evaluate_param().name_size_file();
+    std::istringstream words(read_file(path));
+    std::string name;
+    Size size;
+    while (words >> name >> size.height >> size.width) sizes_.push_back(size);
+    require(words.eof() && !sizes_.empty(), "name_size_file: ", path,
+            ": each line must be a name, a height and a width");
+  }
+
+  /// All boxes from fractions to pixels.
+  void scale_boxes() {
+    const auto scale = [](Box* box, const Size& size) {
+      const Box cut = clipped(*box);
+      const auto width = static_cast<float>(size.width), height = static_cast<float>(size.height);
+      *box = {cut.xmin * width, cut.ymin * height, cut.xmax * width, cut.ymax * height};
+    };
+    Size size;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (i == 0 || found_[i].image != found_[i - 1].image) {
+        size = sizes_[next_size_++ % sizes_.size()];
+        for (TrueBox& truth : truth_) {
+          if (truth.image == found_[i].image) scale(&truth.box, size);
+        }
+      }
+      scale(&found_[i].box, size);
+    }
+  }
 
   void count_truth() {
     const DetectionEvaluateParameter& p = param_.detection_evaluate_param();
@@ -109,7 +148,7 @@ class DetectionEvaluateLayer : public Layer {
     size_t at = 0;
     for (size_t i = 0; i < truth_.size(); ++i) {
       if (truth_[i].image != f.image || truth_[i].label != f.label) continue;
-      const float overlap = box_overlap(f.box, truth_[i].box);
+      const float overlap = box_overlap(f.box, truth_[i].box, sizes_.empty() ? 0.0f : 1.0f);
       if (overlap <= best) continue;
       best = overlap;
       at = i;
@@ -130,6 +169,8 @@ class DetectionEvaluateLayer : public Layer {
   std::vector<TrueBox> truth_;
   std::vector<uint8_t> is_taken_;
   std::vector<Found> found_;
+  std::vector<Size> sizes_;
+  size_t next_size_ = 0;
 };
 
 REGISTER_LAYER("DetectionEvaluate", DetectionEvaluateLayer)
