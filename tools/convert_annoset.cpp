@@ -1,6 +1,6 @@
 // convert_annoset: pictures and files of boxes, named by a list, into an LMDB for AnnotatedData.
 #include <algorithm>
-#include <fstream>
+#include <cmath>
 #include <sstream>
 
 #include "base/file.h"
@@ -22,16 +22,21 @@ DEFINE_uint64(seed, 1, "Of --shuffle: the same seed gives the same order");
 DEFINE_int32(resize_width, 0, "Width to resize to (with resize_height); 0: as it is");
 DEFINE_int32(resize_height, 0, "Height to resize to (with resize_width); 0: as it is");
 DEFINE_bool(check_size, false, "Stop when pictures differ in size");
+DEFINE_int32(min_dim, 0, "The shorter side is made at least this long; 0: as it is");
+DEFINE_int32(max_dim, 0, "The longer side is made at most this long, which goes before min_dim");
+DEFINE_bool(check_label, false,
+            "Accepted for old scripts; label maps with a name or label twice are always refused");
 DEFINE_bool(encoded, false, "Store picture files instead of pixels");
-DEFINE_string(encode_type, "", "The format of stored files (png, jpg, ...); empty: png");
+DEFINE_string(encode_type, "",
+              "The format of stored files (png, jpg, ...); empty: each file's own");
 
 namespace crema {
 namespace {
 
 constexpr const char* kUsage =
     "Stores pictures with their boxes in a database for AnnotatedData.\n"
-    "    convert_annoset [FLAGS] ROOT/ LIST DB\n"
-    "Each line of LIST is a path of a picture and one of its boxes, both below ROOT/.";
+    "    convert_annoset [FLAGS] ROOT LIST DB\n"
+    "Each line of LIST is a path of a picture and one of its boxes, both below ROOT.";
 
 struct Pair {
   std::string picture, boxes;
@@ -62,14 +67,51 @@ void check_flags() {
           "label_map_file: is needed for xml");
   require((FLAGS_resize_height > 0) == (FLAGS_resize_width > 0) && FLAGS_resize_height >= 0,
           "resize_height and resize_width must be given together, above 0");
+  require(FLAGS_min_dim >= 0 && FLAGS_max_dim >= 0,
+          "min_dim and max_dim must not be negative: ", FLAGS_min_dim, " and ", FLAGS_max_dim);
 }
 
-/// A Datum of the picture, pixels as planes or an encoded file.
-std::string datum_of(const Picture& picture) {
-  const DatumFields fields{picture.channels, picture.height, picture.width, -1, FLAGS_encoded};
-  if (FLAGS_encoded) {
-    const std::string type = FLAGS_encode_type.empty() ? "png" : FLAGS_encode_type;
-    return write_datum(fields, encode(picture, "." + type));
+/// In lower letters, without the dot; jpg for jpeg.
+std::string extension_of(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos || path.find('/', dot) != std::string::npos) return "";
+  std::string extension = path.substr(dot + 1);
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == "jpeg" ? "jpg" : extension;
+}
+
+/// As the resize flags say; min_dim and max_dim keep the ratio of the sides and go first.
+Picture resized(Picture picture) {
+  if (FLAGS_min_dim > 0 || FLAGS_max_dim > 0) {
+    const int shorter = std::min(picture.height, picture.width);
+    const int longer = std::max(picture.height, picture.width);
+    double scale = 1;
+    if (shorter < FLAGS_min_dim) scale = static_cast<double>(FLAGS_min_dim) / shorter;
+    if (FLAGS_max_dim > 0 && static_cast<int>(scale * longer) > FLAGS_max_dim) {
+      scale = static_cast<double>(FLAGS_max_dim) / longer;
+    }
+    if (scale == 1) return picture;
+    const auto scaled = [&](int side) {
+      return std::max(1, static_cast<int>(std::nearbyint(side * scale)));
+    };
+    return resize(picture, scaled(picture.height), scaled(picture.width));
+  }
+  if (FLAGS_resize_height == 0) return picture;
+  return resize(picture, FLAGS_resize_height, FLAGS_resize_width);
+}
+
+/// A Datum of the picture, pixels as planes or an encoded file: the one at `path` as it is where
+/// that says the same.
+std::string datum_of(const Picture& picture, const std::string& path, bool is_resized) {
+  const bool is_encoded = FLAGS_encoded || !FLAGS_encode_type.empty();
+  const DatumFields fields{picture.channels, picture.height, picture.width, -1, is_encoded};
+  if (is_encoded) {
+    const std::string own = extension_of(path);
+    const std::string type =
+        FLAGS_encode_type.empty() ? own : extension_of("." + FLAGS_encode_type);
+    require(!type.empty(), path, ": no extension tells its format; set encode_type");
+    const bool may_keep = type == own && !is_resized && !FLAGS_gray;
+    return write_datum(fields, may_keep ? read_file(path) : encode(picture, "." + type));
   }
   const size_t places = static_cast<size_t>(picture.height) * static_cast<size_t>(picture.width);
   const auto channels = static_cast<size_t>(picture.channels);
@@ -82,7 +124,7 @@ std::string datum_of(const Picture& picture) {
 
 void convert(const std::vector<std::string>& arguments) {
   check_flags();
-  const std::string& root = arguments[0];
+  const std::string root = arguments[0] + (arguments[0].ends_with('/') ? "" : "/");
   std::vector<Pair> pairs = read_pairs(arguments[1]);
   ClassLabels labels;
   if (FLAGS_label_type == "xml") labels = read_label_map(FLAGS_label_map_file);
@@ -100,17 +142,19 @@ void convert(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < pairs.size(); ++i) {
     require(stop_signal == 0, "stopped by a signal");
     const std::string boxes_path = root + pairs[i].boxes;
-    Picture picture =
-        read_picture(root + pairs[i].picture, FLAGS_gray ? ColorMode::gray : ColorMode::color);
+    const std::string path = root + pairs[i].picture;
+    const Picture original = read_picture(path, FLAGS_gray ? ColorMode::gray : ColorMode::color);
     const std::vector<LabeledBox> boxes =
         FLAGS_label_type == "xml" ? read_voc_boxes(boxes_path, labels)
-                                  : read_text_boxes(boxes_path, picture.height, picture.width);
-    if (FLAGS_resize_height > 0) picture = resize(picture, FLAGS_resize_height, FLAGS_resize_width);
+                                  : read_text_boxes(boxes_path, original.height, original.width);
+    const Picture picture = resized(original);
+    const bool is_resized = picture.height != original.height || picture.width != original.width;
     if (i == 0) first = picture;
     require(!FLAGS_check_size || (picture.height == first.height && picture.width == first.width),
             root, pairs[i].picture, ": is ", picture.height, " x ", picture.width,
             ", but the first picture ", first.height, " x ", first.width);
-    writer->put(record_key(i, pairs[i].picture), write_annotated(datum_of(picture), boxes));
+    writer->put(record_key(i, pairs[i].picture),
+                write_annotated(datum_of(picture, path, is_resized), boxes));
     boxes_count += boxes.size();
     line.show(i + 1);
   }

@@ -24,7 +24,7 @@ class ConvertAnnoset : public ::testing::Test {
     return run_shell(str("cd ", folder_.path(), " && ", command));
   }
   ToolResult convert(const std::string& flags) {
-    return run("convert_annoset " + flags + " ./ list.txt db");
+    return run("convert_annoset " + flags + " . list.txt db");
   }
   void make_label_map() {
     const ToolResult result = run("create_label_map classes.txt map.prototxt");
@@ -94,6 +94,52 @@ TEST_F(ConvertAnnoset, TextFilesGiveBoxes) {
                                          0, 3, 1, 0.5f, 0, 1, 0.5f, 0}));
 }
 
+/// The flags that SSD's create_annoset.py gives.
+TEST_F(ConvertAnnoset, TakesTheFlagsOfSsdsScript) {
+  make_label_map();
+  const ToolResult result = convert(
+      "--anno_type=detection --label_type=xml --label_map_file=map.prototxt --check_label=True "
+      "--min_dim=0 --max_dim=0 --resize_height=0 --resize_width=0 --backend=lmdb --shuffle=False "
+      "--check_size=False --encode_type=png --encoded=True --gray=False");
+  EXPECT_EQ(result.status, 0) << result.output;
+  const auto database = open_database(folder_ / "db");
+  const Record record = database->next();
+  EXPECT_NE(record.value.find(read_file(folder_ / "img/a.png")), std::string::npos)
+      << "the file's bytes are not kept";
+}
+
+TEST_F(ConvertAnnoset, SidesInTheirRatio) {
+  make_label_map();
+  const std::pair<const char*, size_t> rows[] = {{"--min_dim=6", 6 * 12 * 3},
+                                                 {"--min_dim=3", 4 * 8 * 3},
+                                                 {"--max_dim=6", 3 * 6 * 3},
+                                                 {"--min_dim=6 --max_dim=10", 5 * 10 * 3},
+                                                 {"--encode_type=jpg --max_dim=2", 1 * 2 * 3}};
+  for (const auto& [flags, values] : rows) {
+    const ToolResult result = convert(str(flags, " --label_map_file=map.prototxt"));
+    EXPECT_EQ(result.status, 0) << result.output;
+    EXPECT_EQ(batch()[0].size(), values) << flags;
+    std::filesystem::remove_all(folder_ / "db");
+  }
+}
+
+TEST_F(ConvertAnnoset, SizesOfPictures) {
+  write_picture_file(folder_ / "img/b.c.png", ramp_picture(5, 3, 1));
+  write_text_file(folder_ / "list.txt", "img/a.png img/a.xml\r\nimg/b.c.png x\n");
+  ToolResult result = run("get_image_size . list.txt sizes.txt");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(read_file(folder_ / "sizes.txt"), "a 4 8\nb.c 5 3\n");
+  write_text_file(folder_ / "ids.txt", "b.c 17\na 3\n");
+  result = run("get_image_size --name_id_file=ids.txt . list.txt sizes.txt");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(read_file(folder_ / "sizes.txt"), "3 4 8\n17 5 3\n");
+  write_text_file(folder_ / "ids.txt", "a 3\n");
+  result = run("get_image_size --name_id_file=ids.txt . list.txt other.txt");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_HAS(result.output, "ids.txt: has no number for \"b.c\"");
+  EXPECT_FALSE(exists(folder_ / "other.txt"));
+}
+
 TEST_F(ConvertAnnoset, Refusals) {
   const auto bad = [&](const std::string& flags, const std::string& text) {
     const ToolResult result = convert(flags);
@@ -104,6 +150,7 @@ TEST_F(ConvertAnnoset, Refusals) {
   bad("", "label_map_file: is needed for xml");
   bad("--anno_type=classification", "must be detection");
   bad("--label_type=json", "must be xml or txt");
+  bad("--label_type=txt --max_dim=-1", "min_dim and max_dim must not be negative: 0 and -1");
   write_text_file(folder_ / "map.prototxt",
                   "item { name: 'cat' label: 1 } item { name: 'dot' label: 2 }");
   bad("--label_map_file=map.prototxt",

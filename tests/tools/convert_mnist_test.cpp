@@ -53,6 +53,35 @@ TEST(ConvertMnist, WritesPictures) {
             (Picture{2, 3, 1, {'g', 'h', 'i', 'j', 'k', 'l'}}));
 }
 
+TEST(ConvertMnist, MakesSiamesePairs) {
+  const TestFolder folder;
+  std::string images = number(2051) + number(40) + number(1) + number(2), labels;
+  for (char i = 0; i < 40; ++i) {
+    images += {i, static_cast<char>(i + 100)};
+    labels += static_cast<char>(i % 3);
+  }
+  write_text_file(folder / "images", images);
+  write_text_file(folder / "labels", number(2049) + number(40) + labels);
+  const ToolResult result =
+      run_shell(str("cd ", folder.path(), " && convert_mnist_siamese_data images labels db"));
+  ASSERT_EQ(result.status, 0) << result.output;
+  const std::vector<StoredRecord> records = records_of(folder / "db");
+  ASSERT_EQ(records.size(), 40U);
+  EXPECT_EQ(records[39].key, "00000039");
+  int same = 0;
+  for (const StoredRecord& record : records) {
+    EXPECT_EQ(record.channels, 2);
+    ASSERT_EQ(record.data.size(), 4U);
+    const char a = record.data[0], b = record.data[2];
+    EXPECT_EQ(record.data[1], a + 100);
+    EXPECT_EQ(record.data[3], b + 100);
+    EXPECT_EQ(record.label, a % 3 == b % 3);
+    same += record.label;
+  }
+  EXPECT_GT(same, 0);
+  EXPECT_LT(same, 40);
+}
+
 struct BadIdx {
   const char* name;
   std::string images, labels;
