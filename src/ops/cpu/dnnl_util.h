@@ -3,9 +3,10 @@
 // in this folder only.
 #pragma once
 
+#include <cassert>
 #include <cstring>
 #include <dnnl.hpp>
-#include <unordered_map>
+#include <vector>
 
 #include "ops/ops.h"
 
@@ -39,7 +40,8 @@ inline dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
-/// A primitive with its arguments.
+/// A primitive with its arguments, run through the library's C functions: the C++ one makes a new
+/// list each time.
 class DnnlCall {
  public:
   DnnlCall() = default;
@@ -49,21 +51,32 @@ class DnnlCall {
 
   /// Declares an argument; its memory comes with set().
   void declare(int argument, const dnnl::memory::desc& desc) {
-    arguments_.emplace(argument, dnnl::memory(desc, context_->engine, DNNL_MEMORY_NONE));
+    memories_.push_back({desc, context_->engine, DNNL_MEMORY_NONE});
+    arguments_.push_back({argument, memories_.back().get()});
   }
   void set(int argument, const void* data) {
-    arguments_.at(argument).set_data_handle(const_cast<void*>(data));  // NOLINT
+    assert(takes(argument));
+    memories_[place_of(argument)].set_data_handle(const_cast<void*>(data));  // NOLINT
   }
-  bool takes(int argument) const { return arguments_.count(argument) != 0; }
+  bool takes(int argument) const { return place_of(argument) < arguments_.size(); }
   void run() {
-    dnnl::stream stream = context_->stream;
-    primitive_.execute(stream, arguments_);
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive_.get(), context_->stream.get(),
+                               static_cast<int>(arguments_.size()), arguments_.data()),
+        "a step of oneDNN failed");
   }
 
  private:
+  size_t place_of(int argument) const {
+    size_t i = 0;
+    while (i < arguments_.size() && arguments_[i].arg != argument) ++i;
+    return i;
+  }
+
   const DnnlContext* context_ = nullptr;
   dnnl::primitive primitive_;
-  std::unordered_map<int, dnnl::memory> arguments_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
 };
 
 /// A reorder; adds to its destination when accumulate is set.
