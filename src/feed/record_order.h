@@ -29,6 +29,8 @@ class RecordOrder {
   std::vector<uint32_t> permutation(uint64_t epoch) const;
 
  private:
+  void shuffle(uint64_t epoch, std::vector<uint32_t>& order) const;
+
   Options options_;
   uint64_t shuffled_epoch_ = UINT64_MAX;
   std::vector<uint32_t> order_;

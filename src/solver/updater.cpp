@@ -118,10 +118,15 @@ Updater::Updater(const SolverParameter& param, Net& net, Communicator* group)
       param_(without_nets(param)),
       rule_(parse_rule(param.type())),
       extra_(extra_of(param.type())) {
+  const bool goes_by_member = extra_ == Extra::lars || extra_ == Extra::lamb || param_.larc();
   int64_t partial_sums = 0;
   for (const Net::Group& group : net.groups()) {
-    GroupState state{
-        .group = &group, .rule = {}, .buffer = nullptr, .history = {}, .scratch = nullptr};
+    GroupState state{.group = &group,
+                     .rule = {},
+                     .buffer = nullptr,
+                     .history = {},
+                     .scratch = nullptr,
+                     .members = {}};
     state.rule = {.rule = rule_,
                   .lr_mult = group.lr_mult,
                   .decay = param.weight_decay() * group.decay_mult,
@@ -144,6 +149,7 @@ Updater::Updater(const SolverParameter& param, Net& net, Communicator* group)
     }
     for (const int index : group.members) {
       partial_sums += 2 * pieces(net.params()[static_cast<size_t>(index)].value.count());
+      if (goes_by_member && group.gradient) state.members.push_back(member(state, index));
     }
     groups_.push_back(std::move(state));
   }
@@ -151,34 +157,36 @@ Updater::Updater(const SolverParameter& param, Net& net, Communicator* group)
       net.ops().allocate(static_cast<size_t>(partial_sums) * sizeof(float), Memory::device);
 }
 
-std::vector<double> Updater::sums_of_squares(const std::vector<CTensor>& tensors) const {
+const std::vector<double>& Updater::sums_of_squares() const {
   int64_t total = 0;
-  for (const CTensor& x : tensors) {
+  for (const CTensor& x : norms_.tensors) {
     float* sums = static_cast<float*>(partial_sums_.get()) + total;
     run_rows(net_.ops(),
              SumOfSquares{.x = x.f32(), .sums = sums, .count = x.count(), .piece = kPiece},
              pieces(x.count()), kPiece);
     total += pieces(x.count());
   }
-  std::vector<float> sums(static_cast<size_t>(total));
-  if (total > 0) net_.ops().download({partial_sums_.get(), TensorDesc{Shape{total}}}, sums.data());
-  std::vector<double> out;
-  size_t at = 0;
-  for (const CTensor& x : tensors) {
-    double sum = 0;
-    for (int64_t i = 0; i < pieces(x.count()); ++i) sum += sums[at++];
-    out.push_back(sum);
+  norms_.pieces.resize(static_cast<size_t>(total));
+  if (total > 0) {
+    net_.ops().download({partial_sums_.get(), TensorDesc{Shape{total}}}, norms_.pieces.data());
   }
-  return out;
+  norms_.sums.clear();
+  size_t at = 0;
+  for (const CTensor& x : norms_.tensors) {
+    double sum = 0;
+    for (int64_t i = 0; i < pieces(x.count()); ++i) sum += norms_.pieces[at++];
+    norms_.sums.push_back(sum);
+  }
+  return norms_.sums;
 }
 
 double Updater::gradient_norm() const {
-  std::vector<CTensor> gradients;
+  norms_.tensors.clear();
   for (const GroupState& state : groups_) {
-    if (state.group->gradient) gradients.emplace_back(state.group->gradient);
+    if (state.group->gradient) norms_.tensors.emplace_back(state.group->gradient);
   }
   double sum = 0;
-  for (const double part : sums_of_squares(gradients)) sum += part;
+  for (const double part : sums_of_squares()) sum += part;
   return std::sqrt(sum);
 }
 
@@ -260,16 +268,15 @@ Updater::Member Updater::member(const GroupState& state, int param) const {
 }
 
 void Updater::update_by_layer(const GroupState& state, UpdateRule rule, const StepScalars& step) {
-  std::vector<CTensor> tensors;
-  for (const int index : state.group->members) {
-    const Member one = member(state, index);
-    tensors.emplace_back(one.value);
-    tensors.emplace_back(one.gradient);
+  norms_.tensors.clear();
+  for (const Member& one : state.members) {
+    norms_.tensors.emplace_back(one.value);
+    norms_.tensors.emplace_back(one.gradient);
   }
-  const std::vector<double> sums = sums_of_squares(tensors);
+  const std::vector<double>& sums = sums_of_squares();
   const float lr_mult = rule.lr_mult;
-  for (size_t i = 0; i < state.group->members.size(); ++i) {
-    const Member one = member(state, state.group->members[i]);
+  for (size_t i = 0; i < state.members.size(); ++i) {
+    const Member& one = state.members[i];
     const double w = std::sqrt(sums[2 * i]), g = std::sqrt(sums[2 * i + 1]) * step.grad_scale;
     rule.lr_mult = lr_mult;
     if (w > 0 && g > 0 && param_.larc()) {
@@ -304,15 +311,14 @@ void Updater::update_lamb(const GroupState& state, UpdateRule rule, float rate) 
   rule.decay = 0;
   ops.update(rule, state.group->gradient, state.history, step, {});
   run(ops, LambDirection{value.f32(), step.f32(), &ops.step_scalars()->rate, decay}, value.count());
-  std::vector<CTensor> tensors;
-  for (const int index : state.group->members) {
-    const Member one = member(state, index);
-    tensors.emplace_back(one.value);
-    tensors.emplace_back(part(step, one.offset, one.value.shape()));
+  norms_.tensors.clear();
+  for (const Member& one : state.members) {
+    norms_.tensors.emplace_back(one.value);
+    norms_.tensors.emplace_back(part(step, one.offset, one.value.shape()));
   }
-  const std::vector<double> sums = sums_of_squares(tensors);
-  for (size_t i = 0; i < state.group->members.size(); ++i) {
-    const Member one = member(state, state.group->members[i]);
+  const std::vector<double>& sums = sums_of_squares();
+  for (size_t i = 0; i < state.members.size(); ++i) {
+    const Member& one = state.members[i];
     const double w = std::sqrt(sums[2 * i]), u = std::sqrt(sums[2 * i + 1]);
     const bool adapts = w > 0 && u > 0 && one.value.shape().axes() > 1;
     // The direction has the rate in it, which its norm must not have.

@@ -47,18 +47,25 @@ class Updater {
   void set_history(const std::vector<HostBlob>& blobs);
 
  private:
+  /// A member's share of its group.
+  struct Member {
+    Tensor value, gradient;
+    std::vector<Tensor> history;
+    int64_t offset;
+  };
   struct GroupState {
     const Net::Group* group;
     UpdateRule rule;
     Buffer buffer;
     std::vector<Tensor> history;
     Buffer scratch;  // LAMB: the step before its length is known, zeros between updates
+    std::vector<Member> members;  // where a rule goes by parameter
   };
-  /// A member's share of its group.
-  struct Member {
-    Tensor value, gradient;
-    std::vector<Tensor> history;
-    int64_t offset;
+  /// What norms need on the host, kept so that no update allocates.
+  struct Norms {
+    std::vector<CTensor> tensors;
+    std::vector<float> pieces;
+    std::vector<double> sums;
   };
   struct Place {
     int param;  // by place in Net::params()
@@ -66,7 +73,8 @@ class Updater {
   };
 
   Member member(const GroupState& state, int param) const;
-  std::vector<double> sums_of_squares(const std::vector<CTensor>& tensors) const;
+  /// Of each of norms_.tensors.
+  const std::vector<double>& sums_of_squares() const;
   double gradient_norm() const;
   void join_gradients();
   int ranks() const { return group_ != nullptr ? group_->ranks() : 1; }
@@ -84,6 +92,7 @@ class Updater {
   std::vector<GroupState> groups_;
   Replay replay_;  // of update()'s steps
   Buffer partial_sums_;
+  mutable Norms norms_;
 };
 
 }  // namespace crema
