@@ -1,6 +1,8 @@
 // What a row of layer_harness.h checks.
 #include "layers/layer_harness.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,6 +10,7 @@
 
 #include "io/prototxt.h"
 #include "layers/layer_runner.h"
+#include "ops/cpu/parallel.h"
 #include "reference/reference.h"
 
 namespace crema {
@@ -178,6 +181,64 @@ void run_row(const LayerCase& test, const std::shared_ptr<Ops>& ops) {
   }
 }
 
+/// As many threads for any amount of work as long as it lives.
+class Threads {
+ public:
+  explicit Threads(int count) {
+    omp_set_num_threads(count);
+    work_per_thread = 1;
+  }
+  ~Threads() {
+    omp_set_num_threads(count_before_);
+    work_per_thread = work_before_;
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  const int count_before_ = omp_get_max_threads();
+  const int64_t work_before_ = work_per_thread;
+};
+
+LayerRun run_with(int threads, const LayerCase& test, LayerRunOptions options) {
+  const Threads set(threads);
+  options.ops = make_ops({});
+  return run_layer(test, options);
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+void expect_same_bits(const LayerRun& a, const LayerRun& b) {
+  for (const auto& [blob, values] : a.blobs)
+    EXPECT_TRUE(same_bits(values, at(b.blobs, blob))) << blob;
+  for (const auto& [blob, values] : a.gradients) {
+    EXPECT_TRUE(same_bits(values, at(b.gradients, blob))) << "gradient of " << blob;
+  }
+  for (size_t i = 0; i < a.params.size(); ++i) {
+    EXPECT_TRUE(same_bits(a.params[i], b.params[i])) << "parameter " << i;
+    EXPECT_TRUE(same_bits(a.param_gradients[i], b.param_gradients[i]))
+        << "gradient of parameter " << i;
+  }
+}
+
+/// Equal to rounding for 1, 2 and 4 threads, and equal bits from run to run.
+void check_threads(const LayerCase& test) {
+  for (const bool channels_last : {false, true}) {
+    if (channels_last && !(test.channels_last && has_spatial_axes(test))) continue;
+    const LayerRunOptions options{.channels_last = channels_last};
+    const LayerRun one = run_with(1, test, options);
+    for (const int threads : {2, 4}) {
+      SCOPED_TRACE(str(threads, " threads, ", channels_last ? "nhwc" : "nchw"));
+      const LayerRun many = run_with(threads, test, options);
+      compare_runs(many, one, test);
+      expect_same_bits(many, run_with(threads, test, options));
+    }
+  }
+}
+
 void expect_throw(const std::function<void()>& f, const std::string& text) {
   try {
     f();
@@ -251,6 +312,8 @@ testing::AssertionResult values_near(const std::vector<float>& actual,
 TEST_P(LayerCases, Reference) { check_layer(GetParam(), nullptr); }
 
 TEST_P(LayerCases, Cpu) { check_layer(GetParam(), make_ops({})); }
+
+TEST_P(LayerCases, CpuThreads) { check_threads(GetParam()); }
 
 TEST_P(LayerCases, Gpu) {
   if (!gpu_present()) GTEST_SKIP() << "no GPU here";

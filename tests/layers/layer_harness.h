@@ -24,7 +24,9 @@
 //     around the text), with planned memory and fusion on, and in place where asked for: equal to
 //     the first run;
 //   - forward twice gives the same bits; a second backward without clearing doubles parameter
-//   gradients.
+//   gradients;
+//   - on the CPU with 1, 2 and 4 threads (a third test): equal to rounding, the same bits again
+//     with the same number.
 // Mistakes: expect_error(case or text, "text that must appear") in a TEST.
 #pragma once
 
@@ -122,7 +124,7 @@ void expect_error(const std::string& net, const std::string& text);
 testing::AssertionResult values_near(const std::vector<float>& actual,
                                      const std::vector<float>& expected, float tolerance);
 
-/// The fixture of every row: LayerCases.Cpu and LayerCases.Gpu (skipped where there is none).
+/// The fixture of every row: LayerCases.Cpu, CpuThreads and Gpu (skipped where there is none).
 class LayerCases : public testing::TestWithParam<LayerCase> {};
 inline std::string case_name(const testing::TestParamInfo<LayerCase>& info) {
   return info.param.name;

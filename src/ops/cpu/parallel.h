@@ -9,12 +9,12 @@
 
 namespace crema {
 
-/// Elements of a plain copy that are worth one more thread.
-constexpr int64_t kWorkPerThread = 8192;
+/// Elements of a plain copy that are worth one more thread. Tests of threads lower it.
+inline int64_t work_per_thread = 8192;
 
 inline int threads_for(int64_t items, int64_t work) {
   if (omp_in_parallel()) return 1;
-  const int64_t wanted = std::min(items, work / kWorkPerThread);
+  const int64_t wanted = std::min(items, work / work_per_thread);
   return static_cast<int>(std::clamp<int64_t>(wanted, 1, omp_get_max_threads()));
 }
 
