@@ -188,6 +188,21 @@ TEST(TimeCommand, ShowsEachLayer) {
       0);
 }
 
+TEST(TimeCommand, ShowsANetWhoseBlobsHaveSeveralReaders) {
+  const TestFolder folder;
+  folder.write("fork.prototxt", R"(
+    layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }
+    layer { name: "a" type: "InnerProduct" bottom: "x" top: "a"
+            inner_product_param { num_output: 4 } }
+    layer { name: "b" type: "InnerProduct" bottom: "a" top: "b"
+            inner_product_param { num_output: 4 } }
+    layer { name: "sum" type: "Eltwise" bottom: "a" bottom: "b" top: "sum" }
+    layer { name: "loss" type: "Reduction" bottom: "sum" top: "loss" loss_weight: 1 })");
+  const Ended ended = run_crema(folder, {"time", "--model=fork.prototxt", "--iterations=1"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_TRUE(contains(ended.out, "all steps")) << ended.out;
+}
+
 TEST(DeviceQuery, ShowsNothingWithoutGpu) {
   const Ended ended = run_program("crema", {"device_query"});
   EXPECT_EQ(ended.status, 0);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
 
 #include "base/str.h"
 #include "net/step_cost.h"
@@ -74,9 +73,6 @@ double measure_gemm_rate(Ops& ops) {
 }
 
 std::string time_table(const Net& net, const StepTimes& times, double gemm_rate) {
-  const NetParameter proto = net.to_proto();
-  std::map<std::string, const LayerParameter*> written;
-  for (const LayerParameter& layer : proto.layer()) written[layer.name()] = &layer;
   std::string text =
       str(std::string(38, ' '), "    forward                             |   backward\n", "step",
           std::string(34, ' '),
@@ -90,9 +86,9 @@ std::string time_table(const Net& net, const StepTimes& times, double gemm_rate)
     Direction forward{times.forward[at], 0, traffic.forward};
     Direction backward{times.backward[at], 0, traffic.backward};
     for (const std::string& name : layers) {
-      const auto layer = written.find(name);
-      if (layer == written.end()) continue;
-      const LayerCost cost = count_layer(net, *layer->second);
+      const Layer* layer = net.find_layer(name);
+      if (layer == nullptr) continue;
+      const LayerCost cost = count_layer(net, layer->param());
       forward.gflop += cost.forward_operations / 1e9;
       if (net.layer_needs_backward(i)) backward.gflop += cost.backward_operations / 1e9;
     }
