@@ -12,6 +12,10 @@ DEFINE_uint64(seed, 1, "Of --shuffle: the same seed gives the same order");
 DEFINE_string(backend, "lmdb", "The kind of database: lmdb or leveldb");
 DEFINE_int32(resize_width, 0, "Width to resize to (with resize_height); 0: as it is");
 DEFINE_int32(resize_height, 0, "Height to resize to (with resize_width); 0: as it is");
+DEFINE_bool(
+    reduced_decode, false,
+    "Decode a JPEG that is at least twice the new size at a half, quarter or eighth: faster, "
+    "slightly other pixels");
 DEFINE_bool(check_size, false, "Stop when pictures differ in size");
 DEFINE_bool(encoded, false, "Store picture files instead of pixels");
 DEFINE_string(encode_type, "",
@@ -69,6 +73,7 @@ ConvertOptions options_of(const Input& input) {
   options.gray = FLAGS_gray;
   options.resize_height = FLAGS_resize_height;
   options.resize_width = FLAGS_resize_width;
+  options.reduced_decode = FLAGS_reduced_decode;
   options.check_size = FLAGS_check_size;
   options.encoded = FLAGS_encoded;
   options.encode_type = FLAGS_encode_type;

@@ -45,6 +45,8 @@ class Converter {
             options.resize_width);
     require((options.resize_height > 0) == (options.resize_width > 0),
             "resize_height and resize_width must be given both or neither");
+    require(!options.reduced_decode || is_resized(),
+            "reduced_decode needs resize_height and resize_width");
     // Asked before the work begins: a build without pictures, or a format that is not known.
     encode({1, 1, 1, {0}}, options.encode_type.empty() ? ".png" : "." + options.encode_type);
     if (options.shuffle) shuffle();
@@ -85,7 +87,10 @@ Picture Converter::read(const std::string& path, const std::string& bytes, bool 
   if (is_cut) {
     picture = read_picture(path, mode);
   } else {
-    decode(bytes, mode, picture);
+    const int reduction = options_.reduced_decode
+                              ? jpeg_reduction(bytes, options_.resize_height, options_.resize_width)
+                              : 1;
+    decode(bytes, mode, picture, reduction);
   }
   if (!is_resized()) return picture;
   return resize(picture, options_.resize_height, options_.resize_width);

@@ -15,8 +15,9 @@ struct ConvertOptions {
   std::string root;  // put in front of each path as it is
   bool gray = false;
   int resize_height = 0, resize_width = 0;  // 0: as it is
-  bool check_size = false;                  // pictures of differing sizes are an error
-  bool encoded = false;                     // store files, not pixels
+  bool reduced_decode = false;  // JPEGs at 1/2, 1/4 or 1/8 where that is no less than the new size
+  bool check_size = false;      // pictures of differing sizes are an error
+  bool encoded = false;         // store files, not pixels
   std::string encode_type;  // "png", "jpg", ...: not empty means encoded; empty: as the file's own
                             // name says
   bool strict = false;      // what would be skipped is an error

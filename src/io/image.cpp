@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "base/error.h"
@@ -48,11 +49,57 @@ size_t big_endian16(std::string_view bytes, size_t at) {
          static_cast<unsigned char>(bytes[at + 1]);
 }
 
+/// What stands before the first scan of a JPEG; zeros for other files and where it is not there.
+struct JpegHeader {
+  size_t height = 0, width = 0;
+  size_t scan = 0;      // where the first scan's marker lies
+  bool is_cut = false;  // the file ends before it
+};
+
+/// Whether marker begins the description of a frame; of that range three mean other things.
+bool begins_frame(unsigned marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+JpegHeader jpeg_header(std::string_view bytes) {
+  constexpr unsigned kStartOfScan = 0xDA, kFill = 0xFF;
+  JpegHeader header;
+  if (bytes.substr(0, 2) != "\xFF\xD8") return header;
+  size_t at = 2;
+  while (at + 4 <= bytes.size() && bytes[at] == '\xFF') {
+    const auto marker = static_cast<unsigned char>(bytes[at + 1]);
+    if (marker == kFill) {  // allowed before a marker
+      ++at;
+      continue;
+    }
+    if (marker == kStartOfScan) {
+      header.scan = at;
+      return header;
+    }
+    if (begins_frame(marker) && at + 9 <= bytes.size()) {
+      header.height = big_endian16(bytes, at + 5);
+      header.width = big_endian16(bytes, at + 7);
+    }
+    at += 2 + big_endian16(bytes, at + 2);
+  }
+  header.is_cut = at + 4 > bytes.size();  // else no marker where one must be: broken in another way
+  return header;
+}
+
 }  // namespace
 
-void decode(std::string_view bytes, ColorMode mode, Picture& out) {
+void decode(std::string_view bytes, ColorMode mode, Picture& out, int reduction) {
   require(!is_cut_jpeg(bytes), "the JPEG ends early");
-  library().decode(bytes, mode, out);
+  library().decode(bytes, mode, reduction, out);
+}
+
+int jpeg_reduction(std::string_view bytes, int height, int width) {
+  const JpegHeader header = jpeg_header(bytes);
+  const size_t shorter = std::min(header.height, header.width);
+  const auto wanted = static_cast<size_t>(std::max(height, width));
+  int reduction = 1;
+  while (reduction < 8 && shorter / (2 * static_cast<size_t>(reduction)) >= wanted) reduction *= 2;
+  return reduction;
 }
 
 Picture read_picture(const std::string& path, ColorMode mode) {
@@ -87,18 +134,9 @@ Picture filtered(const Picture& picture, PictureFilter filter) {
 }
 
 bool is_cut_jpeg(std::string_view bytes) {
-  constexpr char kStartOfScan = '\xDA';
-  if (bytes.substr(0, 2) != "\xFF\xD8") return false;
-  size_t at = 2;
-  while (at + 4 <= bytes.size() && bytes[at] == '\xFF') {
-    if (bytes[at + 1] == '\xFF') {  // fill bytes are allowed before a marker
-      ++at;
-      continue;
-    }
-    if (bytes[at + 1] == kStartOfScan) return bytes.find("\xFF\xD9", at) == std::string_view::npos;
-    at += 2 + big_endian16(bytes, at + 2);
-  }
-  return at + 4 > bytes.size();  // else no marker where one must be: broken in another way
+  const JpegHeader header = jpeg_header(bytes);
+  return header.is_cut ||
+         (header.scan > 0 && bytes.find("\xFF\xD9", header.scan) == std::string_view::npos);
 }
 
 }  // namespace crema

@@ -24,8 +24,13 @@ enum class ColorMode { as_stored, color, gray };
 
 /// The picture in the bytes of a PNG, JPEG, BMP, ... file. `out` keeps its storage between calls.
 /// Throws Error when the bytes are no picture, are broken, or hold more than 8 bits per channel
-/// under as_stored.
-void decode(std::string_view bytes, ColorMode mode, Picture& out);
+/// under as_stored. reduction: 2, 4 or 8 decodes a JPEG at that part of its height and width,
+/// rounded up, under color or gray; other formats are decoded and made smaller.
+void decode(std::string_view bytes, ColorMode mode, Picture& out, int reduction = 1);
+
+/// The largest of 1, 2, 4 and 8 at which a JPEG still is as large as height x width, lying or
+/// standing; 1 for every other file.
+int jpeg_reduction(std::string_view bytes, int height, int width);
 
 /// decode() of a file, which for a JPEG that ends early gives the part that is there. Throws Error
 /// "PATH: reason".

@@ -65,6 +65,39 @@ TEST(Image, ResizesBilinearlyBetweenPixelCentres) {
   EXPECT_HAS(error_of([&] { resize(picture, 0, 4); }), "0 x 4");
 }
 
+TEST(Image, DecodesJpegsAtReducedSize) {
+  Picture smooth{96, 128, 3, {}};
+  for (int i = 0; i < 96 * 128; ++i) {
+    for (const int value : {i / 128, i % 128, (i / 128 + i % 128) / 2}) {
+      smooth.pixels.push_back(static_cast<uint8_t>(value));
+    }
+  }
+  const std::string jpeg = encode(smooth, ".jpg");
+  struct Row {
+    int height, width, reduction;
+  };
+  for (const Row& row : {Row{97, 1, 1}, Row{49, 49, 1}, Row{48, 48, 2}, Row{25, 40, 2},
+                         Row{24, 24, 4}, Row{12, 12, 8}, Row{1, 1, 8}}) {
+    EXPECT_EQ(jpeg_reduction(jpeg, row.height, row.width), row.reduction)
+        << row.height << " x " << row.width;
+  }
+  EXPECT_EQ(jpeg_reduction(encode(smooth, ".png"), 1, 1), 1);
+  EXPECT_EQ(jpeg_reduction(jpeg.substr(0, 20), 1, 1), 1);
+  for (const int reduction : {2, 4, 8}) {
+    Picture part, gray;
+    decode(jpeg, ColorMode::color, part, reduction);
+    decode(jpeg, ColorMode::gray, gray, reduction);
+    ASSERT_EQ(part.height, 96 / reduction);
+    ASSERT_EQ(part.width, 128 / reduction);
+    ASSERT_EQ(part.channels, 3);
+    EXPECT_EQ(gray.channels, 1);
+    const Picture whole = resize(smooth, part.height, part.width);
+    for (size_t i = 0; i < part.pixels.size(); ++i) {
+      ASSERT_NEAR(part.pixels[i], whole.pixels[i], 4) << "at " << i << " of 1/" << reduction;
+    }
+  }
+}
+
 TEST(Image, RefusesWhatIsNoPicture) {
   const TestFolder folder;
   const std::string png = encode(ramp_picture(20, 20, 3), ".png");

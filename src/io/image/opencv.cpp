@@ -11,7 +11,12 @@
 namespace crema {
 namespace {
 
-int flag_of(ColorMode mode) {
+int flag_of(ColorMode mode, int reduction = 1) {
+  if (reduction > 1) {
+    // IMREAD_REDUCED_GRAYSCALE_2, _4 and _8 are 16, 32 and 64; the colour ones have IMREAD_COLOR
+    // too.
+    return 8 * reduction | (mode == ColorMode::gray ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
+  }
   switch (mode) {
     case ColorMode::as_stored:
       return cv::IMREAD_UNCHANGED;
@@ -124,13 +129,13 @@ class OpenCv final : public PictureLibrary {
     cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
   }
 
-  void decode(std::string_view bytes, ColorMode mode, Picture& out) const override {
+  void decode(std::string_view bytes, ColorMode mode, int reduction, Picture& out) const override {
     require(!bytes.empty(), "no bytes, a picture was expected");
     const cv::Mat mat = translated([&] {
       const cv::Mat buffer(1, static_cast<int>(bytes.size()), CV_8UC1,
                            const_cast<char*>(bytes.data()));
-      return cv::imdecode(buffer,
-                          flag_of(mode));  // into a reused Mat, failure would leave the old picture
+      // Into a reused Mat, failure would leave the old picture.
+      return cv::imdecode(buffer, flag_of(mode, reduction));
     });
     require(!mat.empty(), "not a picture, or a broken one");
     copy_out(mat, out);

@@ -9,7 +9,8 @@ namespace crema {
 class PictureLibrary {
  public:
   virtual ~PictureLibrary() = default;
-  virtual void decode(std::string_view bytes, ColorMode mode, Picture& out) const = 0;
+  virtual void decode(std::string_view bytes, ColorMode mode, int reduction,
+                      Picture& out) const = 0;
   virtual Picture read(const std::string& path, ColorMode mode) const = 0;
   virtual std::string encode(const Picture& picture, const std::string& extension) const = 0;
   virtual std::string encode_jpeg(const Picture& picture, int quality) const = 0;
