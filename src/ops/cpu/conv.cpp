@@ -8,102 +8,16 @@
 #include "ops/cpu/conv_direct.h"
 #include "ops/cpu/conv_nchw.h"
 #include "ops/cpu/conv_params.h"
+#include "ops/cpu/conv_problem.h"
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/parallel.h"
+#include "ops/cpu/winograd.h"
 
 namespace crema {
 namespace {
 
-using Desc = dnnl::memory::desc;
-using Dims = dnnl::memory::dims;
-using Forward = dnnl::convolution_forward;
-using BackwardData = dnnl::convolution_backward_data;
-using BackwardWeights = dnnl::convolution_backward_weights;
-constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-
-/// A ConvDesc in the library's terms.
-struct Problem {
-  explicit Problem(const ConvDesc& desc)
-      : x_dims(picture_dims(desc.x.shape)),
-        y_dims(picture_dims(desc.y.shape)),
-        w_dims(picture_dims(desc.w.shape)),
-        x(f32_desc(x_dims, desc.x.layout)),
-        y(f32_desc(y_dims, desc.y.layout)),
-        bias({y_dims[1]}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::x) {
-    if (desc.pad.axes == 1) {
-      stride.push_back(1);
-      dilation.push_back(0);
-      pad.push_back(0);
-    }
-    for (int i = 0; i < desc.pad.axes; ++i) {
-      stride.push_back(desc.stride[i]);
-      dilation.push_back(desc.dilation[i] - 1);
-      pad.push_back(desc.pad[i]);
-    }
-    for (size_t i = 0; i < pad.size(); ++i) {
-      // The end may need less than pad, or less than nothing, where the stride leaves a rest.
-      const int64_t extent = (w_dims[i + 2] - 1) * (dilation[i] + 1) + 1;
-      pad_end.push_back((y_dims[i + 2] - 1) * stride[i] + extent - x_dims[i + 2] - pad[i]);
-    }
-    if (desc.groups > 1) {
-      Dims grouped{desc.groups};
-      grouped.insert(grouped.end(), w_dims.begin(), w_dims.end());
-      grouped[1] /= desc.groups;
-      w_dims = grouped;
-    }
-    w_plain = f32_desc(w_dims, Layout::nchw);
-    w_any = any_desc(w_dims);
-  }
-  Dims x_dims, y_dims, w_dims, stride, dilation, pad, pad_end;
-  Desc x, y, bias, w_plain, w_any;
-};
-
-void append_act(dnnl::post_ops& ops, const Act& act) {
-  switch (act.kind) {
-    case ActKind::none:
-      return;
-    case ActKind::relu:
-      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, act.slope, 0.0f);
-    case ActKind::relu6:
-      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, 0.0f, 6.0f);
-    case ActKind::elu:
-      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_elu, act.slope, 0.0f);
-  }
-}
-
-Forward::primitive_desc forward_desc(const DnnlContext& context, const Problem& p,
-                                     const ConvDesc& desc, bool is_fused) {
-  dnnl::primitive_attr attr = user_scratchpad();
-  if (is_fused) {
-    dnnl::post_ops ops;
-    if (desc.residual) ops.append_binary(dnnl::algorithm::binary_add, p.y);
-    append_act(ops, desc.act);
-    attr.set_post_ops(ops);
-  }
-  const auto kind =
-      desc.train ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  const auto d = desc.bias ? Forward::desc(kind, kDirect, p.x, p.w_any, p.bias, p.y, p.stride,
-                                           p.dilation, p.pad, p.pad_end)
-                           : Forward::desc(kind, kDirect, p.x, p.w_any, p.y, p.stride, p.dilation,
-                                           p.pad, p.pad_end);
-  return {d, attr, context.engine};
-}
-
-BackwardData::primitive_desc backward_data_desc(const DnnlContext& context, const Problem& p,
-                                                const Forward::primitive_desc& hint) {
-  return {BackwardData::desc(kDirect, p.x, p.w_any, p.y, p.stride, p.dilation, p.pad, p.pad_end),
-          user_scratchpad(), context.engine, hint};
-}
-
-BackwardWeights::primitive_desc backward_weights_desc(const DnnlContext& context, const Problem& p,
-                                                      bool has_bias,
-                                                      const Forward::primitive_desc& hint) {
-  const auto d = has_bias ? BackwardWeights::desc(kDirect, p.x, p.w_any, p.bias, p.y, p.stride,
-                                                  p.dilation, p.pad, p.pad_end)
-                          : BackwardWeights::desc(kDirect, p.x, p.w_any, p.y, p.stride, p.dilation,
-                                                  p.pad, p.pad_end);
-  return {d, user_scratchpad(), context.engine, hint};
-}
+using dnnl_conv::BackwardData, dnnl_conv::BackwardWeights, dnnl_conv::Desc, dnnl_conv::Forward,
+    dnnl_conv::Problem;
 
 /// Weights in one direction's own order: packed once per update, or read in place.
 class PackedWeights {
@@ -140,14 +54,17 @@ class DnnlConvPlan : public ConvPlan {
     const DnnlContext& context = ops.dnnl();
     const auto forward = plan_forward(context, p);
     is_wide_ = std::string_view(forward.impl_info_str()).find("avx512") != std::string_view::npos;
+    plan_winograd();
     if (desc.train && desc.need_dx) plan_backward_data(context, p, forward);
     if (desc.train) plan_backward_weights(context, p, forward);
   }
 
   Needs needs() const override {
-    const size_t backward = data_ ? data_->packed_bytes() : backward_weights_.bytes();
+    const size_t backward = fewer_data_ ? fewer_data_->packed_bytes()
+                            : data_     ? data_->packed_bytes()
+                                        : backward_weights_.bytes();
     return {.scratch = scratch_bytes_,
-            .packed = forward_weights_.bytes() + (backward_shares_ ? 0 : backward + 64)};
+            .packed = forward_bytes() + (backward_shares_ ? 0 : backward + 64)};
   }
 
   void bind(const Workspace& workspace) override {
@@ -157,19 +74,32 @@ class DnnlConvPlan : public ConvPlan {
         call->set(DNNL_ARG_SCRATCHPAD, scratch_.data);
       }
     }
-    forward_weights_.bind(part(workspace.packed, 0));
+    window_weights_ = part(workspace.packed, 0);
+    forward_weights_.bind(window_weights_);
     if (backward_shares_) return;
-    data_weights_ = part(workspace.packed, (forward_weights_.bytes() + 63) / 64 * 64);
+    data_weights_ = part(workspace.packed, (forward_bytes() + 63) / 64 * 64);
     backward_weights_.bind(data_weights_);
   }
 
   void weights_changed(CTensor w) override {
-    forward_weights_.pack(w.f32());
+    if (fewer_forward_) {
+      fewer_forward_->pack(w.f32(), window_weights_);
+    } else {
+      forward_weights_.pack(w.f32());
+    }
+    if (fewer_data_) return fewer_data_->pack(w.f32(), data_weights_);
     if (data_) return data_->pack(w.f32(), data_weights_);
     if (backward_data_ && !backward_shares_) backward_weights_.pack(w.f32());
   }
 
   void forward(CTensor x, CTensor w, CTensor b, CTensor residual, Tensor y) override {
+    if (fewer_forward_) {
+      const Winograd::Additions additions{.bias = desc_.bias ? b.f32() : nullptr,
+                                          .residual = desc_.residual ? residual.f32() : nullptr,
+                                          .act = desc_.act};
+      return fewer_forward_->run(x.f32(), window_weights_, additions, false, y.f32(),
+                                 part(scratch_, 0));
+    }
     forward_.set(DNNL_ARG_SRC, x.data);
     forward_.set(DNNL_ARG_WEIGHTS, forward_weights_.pick(w.f32()));
     if (desc_.bias) forward_.set(DNNL_ARG_BIAS, b.data);
@@ -185,6 +115,10 @@ class DnnlConvPlan : public ConvPlan {
 
   void backward_data(CTensor dy, CTensor w, Grad dx) override {
     if (!dx) return;
+    if (fewer_data_) {
+      const bool adds = dx.how == Write::accumulate;
+      return fewer_data_->run(dy.f32(), data_weights_, {}, adds, dx.t.f32(), part(scratch_, 0));
+    }
     if (data_) return data_->run(dy.f32(), data_weights_, dx, part(scratch_, 0));
     const PackedWeights& weights = backward_shares_ ? forward_weights_ : backward_weights_;
     const bool adds = dx.how == Write::accumulate;
@@ -198,6 +132,9 @@ class DnnlConvPlan : public ConvPlan {
 
   void backward_params(CTensor x, CTensor dy, Grad dw, Grad db) override {
     if (!dw && !db) return;
+    if (fewer_params_) {
+      return fewer_params_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
+    }
     if (depthwise_) return depthwise_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     if (params_) return params_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     const bool is_direct = !unpack_ && dw && dw.how == Write::overwrite;
@@ -218,11 +155,11 @@ class DnnlConvPlan : public ConvPlan {
 
   Forward::primitive_desc plan_forward(const DnnlContext& context, const Problem& p) {
     const bool wants_fusion = desc_.residual || desc_.act.kind != ActKind::none;
-    Forward::primitive_desc d = forward_desc(context, p, desc_, false);
+    Forward::primitive_desc d = dnnl_conv::forward_desc(context, p, desc_, false);
     is_fused_ = !wants_fusion;
     if (wants_fusion) {
       try {
-        const auto fused = forward_desc(context, p, desc_, true);
+        const auto fused = dnnl_conv::forward_desc(context, p, desc_, true);
         if (!is_reference(fused.impl_info_str())) {
           d = fused;
           is_fused_ = true;
@@ -244,21 +181,41 @@ class DnnlConvPlan : public ConvPlan {
     return d;
   }
 
+  size_t forward_bytes() const {
+    return fewer_forward_ ? fewer_forward_->packed_bytes() : forward_weights_.bytes();
+  }
+
+  void plan_winograd() {
+    if (is_wide_) return;
+    if (winograd_suits(desc_, ConvDirection::forward)) {
+      fewer_forward_ = std::make_unique<Winograd>(isa_, gemm_, desc_, ConvDirection::forward);
+      want_scratch(fewer_forward_->scratch_bytes());
+    }
+    if (desc_.train && desc_.need_dx && winograd_suits(desc_, ConvDirection::data)) {
+      fewer_data_ = std::make_unique<Winograd>(isa_, gemm_, desc_, ConvDirection::data);
+      want_scratch(fewer_data_->scratch_bytes());
+    }
+  }
+
   void plan_backward_data(const DnnlContext& context, const Problem& p,
                           const Forward::primitive_desc& hint) {
+    if (fewer_data_) {
+      backward_shares_ = false;
+      return;
+    }
     if (!is_wide_ && ConvData::suits(desc_)) {
       data_ = std::make_unique<ConvData>(isa_, gemm_, desc_);
       backward_shares_ = false;
       want_scratch(data_->scratch_bytes());
       return;
     }
-    const auto d = backward_data_desc(context, p, hint);
+    const auto d = dnnl_conv::backward_data_desc(context, p, hint);
     backward_data_ = DnnlCall(context, BackwardData(d));
     backward_data_.declare(DNNL_ARG_DIFF_DST, p.y);
     backward_data_.declare(DNNL_ARG_WEIGHTS, d.weights_desc());
     backward_data_.declare(DNNL_ARG_DIFF_SRC, p.x);
     backward_data_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
-    backward_shares_ = d.weights_desc() == forward_format_;
+    backward_shares_ = !fewer_forward_ && d.weights_desc() == forward_format_;
     if (!backward_shares_) backward_weights_ = PackedWeights(context, p, d.weights_desc());
     Parts parts;
     parts.add(d.scratchpad_desc().get_size());
@@ -268,6 +225,11 @@ class DnnlConvPlan : public ConvPlan {
 
   void plan_backward_weights(const DnnlContext& context, const Problem& p,
                              const Forward::primitive_desc& hint) {
+    if (!is_wide_ && winograd_suits(desc_, ConvDirection::params)) {
+      fewer_params_ = std::make_unique<WinogradParams>(isa_, gemm_, desc_);
+      want_scratch(fewer_params_->scratch_bytes());
+      return;
+    }
     if (!is_wide_ && ConvParams::suits(desc_)) {
       params_ = std::make_unique<ConvParams>(isa_, gemm_, desc_);
       want_scratch(params_->scratch_bytes());
@@ -278,7 +240,7 @@ class DnnlConvPlan : public ConvPlan {
       want_scratch(depthwise_->scratch_bytes());
       return;
     }
-    const auto d = backward_weights_desc(context, p, desc_.bias, hint);
+    const auto d = dnnl_conv::backward_weights_desc(context, p, desc_.bias, hint);
     backward_weights_call_ = DnnlCall(context, BackwardWeights(d));
     backward_weights_call_.declare(DNNL_ARG_SRC, p.x);
     backward_weights_call_.declare(DNNL_ARG_DIFF_DST, p.y);
@@ -311,6 +273,8 @@ class DnnlConvPlan : public ConvPlan {
   const Gemm& gemm_;
   ConvDesc desc_;
   // In place of the library's, or null.
+  std::unique_ptr<Winograd> fewer_forward_, fewer_data_;
+  std::unique_ptr<WinogradParams> fewer_params_;
   std::unique_ptr<ConvData> data_;
   std::unique_ptr<ConvParams> params_;
   std::unique_ptr<ConvDepthwise> depthwise_;
@@ -319,7 +283,7 @@ class DnnlConvPlan : public ConvPlan {
   Desc forward_format_;
   Tensor scratch_;
   size_t scratch_bytes_ = 0, dx_at_ = 0, dw_at_ = 0, db_at_ = 0;
-  float* data_weights_ = nullptr;
+  float *window_weights_ = nullptr, *data_weights_ = nullptr;
   bool is_wide_ = false;  // the library computes with AVX-512
   bool is_fused_ = true, backward_shares_ = true;
 };
@@ -339,8 +303,9 @@ Layout CpuOps::preferred(const ConvDesc& desc) const {
   nhwc.x.layout = nhwc.y.layout = Layout::nhwc;
   try {
     const Problem p(nhwc);
-    return is_reference(forward_desc(dnnl_, p, nhwc, false).impl_info_str()) ? Layout::nchw
-                                                                             : Layout::nhwc;
+    return is_reference(dnnl_conv::forward_desc(dnnl_, p, nhwc, false).impl_info_str())
+               ? Layout::nchw
+               : Layout::nhwc;
   } catch (const dnnl::error&) {
     return Layout::nchw;
   }
