@@ -14,6 +14,8 @@ constexpr int64_t kPoints = kWinogradTile * kWinogradTile;
 constexpr int64_t kFewestChannels = 16;   // below, transforms cost more than products
 constexpr int64_t kFewestOfParams = 24;   // the same of the weight gradient
 constexpr int64_t kFewestTiles = 48;      // below, weights are read more than used
+constexpr int64_t kStrip = 16;            // outputs that are computed together, or twice that
+constexpr double kLeastGain = 1.5;        // in multiplications
 constexpr int64_t kMostWeights = 160000;  // products of channels; each takes 144 bytes
 // Transformed pixels and sums of a block, in floats: of a thread, and of all together.
 constexpr int64_t kBlockFloats = int64_t{1} << 20, kAllFloats = int64_t{1} << 24;
@@ -97,13 +99,15 @@ bool winograd_suits(const ConvDesc& desc, ConvDirection direction) {
     }
   }
   const int64_t channels = desc.w.shape[1], outputs = desc.w.shape[0] / desc.groups;
-  const Shape& to = direction == ConvDirection::data ? desc.x.shape : desc.y.shape;
+  const bool is_data = direction == ConvDirection::data;
+  const Shape& to = is_data ? desc.x.shape : desc.y.shape;
   const int64_t tiles = tiles_along(to[2], kernel) * tiles_along(to[3], kernel);
-  // How many times fewer multiplications it makes, in halves.
-  const int64_t gain = 2 * to[2] * to[3] * kernel * kernel / (tiles * kPoints);
+  const int64_t filled = is_data ? channels : outputs;
+  const auto direct = static_cast<double>(desc.y.shape.count(2) * kernel * kernel * filled);
+  const auto products = static_cast<double>(tiles * kPoints * padded(filled, kStrip));
   const int64_t least = direction == ConvDirection::params ? kFewestOfParams : kFewestChannels;
   return channels >= least && outputs >= least && channels * outputs <= kMostWeights &&
-         tiles * to[0] >= kFewestTiles && gain >= 3;
+         tiles * to[0] >= kFewestTiles && direct >= kLeastGain * products;
 }
 
 Winograd::Winograd(const Isa& isa, const Gemm& gemm, const ConvDesc& desc, ConvDirection direction)
