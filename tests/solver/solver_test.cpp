@@ -463,7 +463,7 @@ TEST(Solver, LoadsWeightsOfTestNetsToo) {
   const auto solver_of = [&](const std::string& train, const std::string& fields) {
     return make_solver(str("train_net_param { ", data_layer("data", "", 4), kPredict, train, kLoss,
                            "} test_net_param { ", data_layer("data", "", 4), kPredict, more,
-                           "} test_iter: 1 test_interval: 9 ", kFixed, "max_iter: 9 ", fields));
+                           "} test_iter: 1 test_interval: 9 ", kFixed, "max_iter: 9 | ", fields));
   };
   const auto first = solver_of(more, "snapshot_prefix: 's'");
   first->snapshot();

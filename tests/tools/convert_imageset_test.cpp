@@ -223,7 +223,7 @@ TEST_F(ConvertImageset, RefusesADatabaseThatIsThere) {
 
 /// BVLC: keeps the file, which no Data layer reads back.
 TEST_F(ConvertImageset, EncodesPicturesOf16BitsAnewUnderGray) {
-  make_pictures(0);
+  make_pictures(1);
   const std::string deep = read_file(CREMA_SOURCE_DIR "/tests/conformance/images/img/deep16.png");
   write_file(folder_ / "img/deep.png", deep);
   write_list("deep.png 3\n");
