@@ -96,8 +96,8 @@ Picture Converter::read(const std::string& path, const std::string& bytes, bool 
   return resize(picture, options_.resize_height, options_.resize_width);
 }
 
-// BVLC: keeps a colour file under --gray too, which then is read back in colour, and one of 16 bits,
-// which cannot be read back.
+// BVLC: keeps a colour file under --gray too, which then is read back in colour, and one of 16
+// bits, which cannot be read back.
 bool Converter::has_wanted_channels(const std::string& bytes) const {
   if (!options_.gray) return true;
   Picture stored;

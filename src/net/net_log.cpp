@@ -129,7 +129,8 @@ void Net::log_debug_forward() const {
     }
     for (size_t i = 0; i < node.params.size(); ++i) {
       LOG(INFO) << "    [Forward] Layer " << node.param.name() << ", param blob "
-                << param_name(node, i) << " data: " << mean_absolute(read(*net.ops, net.params[node.params[i]].value));
+                << param_name(node, i)
+                << " data: " << mean_absolute(read(*net.ops, net.params[node.params[i]].value));
     }
   }
 }

@@ -80,9 +80,8 @@ void seek_cursors(Net& net, int number, const std::vector<RecordCursor>& cursors
 /// Whether a test net has parameters beside those that it shares with the train net.
 bool has_own_params(const Net& test, const Net& train) {
   const auto is_shared = [&](const NetParam& param) {
-    return std::any_of(
-        train.params().begin(), train.params().end(),
-        [&](const NetParam& other) { return other.value.data == param.value.data; });
+    return std::any_of(train.params().begin(), train.params().end(),
+                       [&](const NetParam& other) { return other.value.data == param.value.data; });
   };
   return !std::all_of(test.params().begin(), test.params().end(), is_shared);
 }

@@ -221,16 +221,16 @@ TEST(DetectionEvaluate, ComparesInPixelsWithSizes) {
   const TestFolder folder;
   const std::string sizes = folder / "sizes.txt";
   write_file(sizes, "one 4 4\ntwo 400 400\n");
-  const LayerInput truth = input(
-      "truth", {1, 1, 2, 8}, {0, 1, 0, 0.0f, 0, 0.75f, 1, 0, 1, 1, 0, 0.0f, 0, 0.75f, 1, 0});
-  const LayerInput found = input("found", {1, 1, 2, 7},
-                                 {0, 1, 0.9f, 0.0f, 0, 0.5f, 1, 1, 1, 0.9f, 0.0f, 0, 0.5f, 1});
-  LayerCase test{.name = "sizes",
-                 .layer = evaluate("num_classes: 2 overlap_threshold: 0.7 name_size_file: '" +
-                                   sizes + "'"),
-                 .inputs = {found, truth},
-                 .expect = {{"y", {-1, 1, 2, -1, -1, 0, 1, 0.9f, 1, 0, 1, 1, 0.9f, 0, 1}}},
-                 .backward = false};
+  const LayerInput truth =
+      input("truth", {1, 1, 2, 8}, {0, 1, 0, 0.0f, 0, 0.75f, 1, 0, 1, 1, 0, 0.0f, 0, 0.75f, 1, 0});
+  const LayerInput found =
+      input("found", {1, 1, 2, 7}, {0, 1, 0.9f, 0.0f, 0, 0.5f, 1, 1, 1, 0.9f, 0.0f, 0, 0.5f, 1});
+  LayerCase test{
+      .name = "sizes",
+      .layer = evaluate("num_classes: 2 overlap_threshold: 0.7 name_size_file: '" + sizes + "'"),
+      .inputs = {found, truth},
+      .expect = {{"y", {-1, 1, 2, -1, -1, 0, 1, 0.9f, 1, 0, 1, 1, 0.9f, 0, 1}}},
+      .backward = false};
   check_layer(test, make_ops({}));
   write_file(sizes, "one 4\n");
   expect_error(test, "each line must be a name, a height and a width");
