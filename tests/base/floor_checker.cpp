@@ -31,7 +31,7 @@ const std::vector<Owned> kOwned = {
     {"cuda_runtime", {"src/ops/cuda/", "src/parallel/"}},
     {"nccl.h", {"src/parallel/"}},
     {"mpi.h", {"src/parallel/"}},
-    {"opencv2/", {"src/io/image/", "benchmarks/"}},
+    {"opencv2/", {"src/io/image/"}},
     {"leveldb/", {"src/feed/leveldb_files.cpp"}},
     {"ops/cpu/", {"src/ops/cpu/", "src/ops/make_ops.cpp"}},
     {"ops/cuda/", {"src/ops/cuda/", "src/ops/make_ops.cpp", "src/parallel/nccl/"}},

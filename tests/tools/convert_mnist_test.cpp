@@ -73,8 +73,8 @@ TEST(ConvertMnist, MakesSiamesePairs) {
     EXPECT_EQ(record.channels, 2);
     ASSERT_EQ(record.data.size(), 4U);
     const char a = record.data[0], b = record.data[2];
-    EXPECT_EQ(record.data[1], a + 100);
-    EXPECT_EQ(record.data[3], b + 100);
+    EXPECT_EQ(record.data[1], static_cast<char>(a + 100));
+    EXPECT_EQ(record.data[3], static_cast<char>(b + 100));
     EXPECT_EQ(record.label, a % 3 == b % 3);
     same += record.label;
   }
