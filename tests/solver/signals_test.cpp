@@ -45,6 +45,7 @@ TEST(Signals, ASecondInterruptEndsTheProcess) {
 TEST(Signals, DoWhatTheyDidBeforeOnceTheHandlerIsGone) {
   EXPECT_EXIT(
       {
+        ::signal(SIGINT, SIG_DFL);  // a shell's background jobs begin with it ignored
         { SignalHandler handler(SolverAction::none, SolverAction::none); }
         ::raise(SIGINT);
         ::exit(0);
