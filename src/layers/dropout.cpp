@@ -1,5 +1,6 @@
 // TRAIN: y = x / (1 - dropout_ratio) with probability 1 - dropout_ratio, else 0; the mask is drawn
-// again in backward. TEST: y is x.
+// again in backward. TEST: y is x. With scale_train false (Fast R-CNN's) the factor stands in TEST:
+// there y = (1 - dropout_ratio) x, and x is kept as it is in TRAIN.
 #include "ops/kernels/dropout.h"
 
 #include "layers/checks.h"
@@ -24,7 +25,7 @@ class DropoutLayer : public Layer {
     LayerTraits traits;
     traits.any_layout = traits.can_overwrite_bottom = traits.accumulates = true;
     traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
-    traits.tops_alias_bottom = phase() == TEST;
+    traits.tops_alias_bottom = phase() == TEST && scales_in_train();
     return traits;
   }
 
@@ -38,12 +39,15 @@ class DropoutLayer : public Layer {
   }
 
  private:
+  bool scales_in_train() const { return param_.dropout_param().scale_train(); }
+
   void apply(Ops& ops, const CTensor& x, const Tensor& y, bool accumulate) const {
-    if (phase() == TEST) {
+    if (phase() == TEST && scales_in_train()) {
       if (x.data == y.data) return;
       return accumulate ? ops.add(x, y) : ops.convert(x, y);
     }
     const float ratio = param_.dropout_param().dropout_ratio();
+    const float in_train = scales_in_train() ? 1 / (1 - ratio) : 1;
     const bool is_nhwc = x.desc.layout == Layout::nhwc;
     const Shape& shape = x.desc.shape;
     const int64_t plane = is_nhwc ? shape.count(2) : 1, runs = DropoutMask::runs_of(plane);
@@ -53,8 +57,8 @@ class DropoutLayer : public Layer {
                     .n = x.count(),
                     .key = key_,
                     .forward_count = &ops.step_scalars()->forward_count,
-                    .ratio = ratio,
-                    .scale = 1 / (1 - ratio),
+                    .ratio = phase() == TEST ? 0 : ratio,  // nothing is dropped
+                    .scale = phase() == TEST ? 1 - ratio : in_train,
                     .accumulate = accumulate,
                     .is_nhwc = is_nhwc,
                     .channels = Divider(is_nhwc ? shape[1] : 1),

@@ -8,11 +8,11 @@
 namespace crema {
 namespace {
 
-std::string layer(float ratio) {
+std::string layer(float ratio, const std::string& more = "") {
   return str(
       "layer { name: \"l\" type: \"Dropout\" bottom: \"x\" top: \"y\" dropout_param { "
       "dropout_ratio: ",
-      ratio, " } }");
+      ratio, more, " } }");
 }
 
 const std::vector<LayerCase> kCases = {
@@ -20,6 +20,15 @@ const std::vector<LayerCase> kCases = {
     {.name = "ratio_0", .layer = layer(0), .inputs = {{"x", {3, 5}}}, .in_place = true},
     {.name = "test",
      .layer = layer(0.4f),
+     .inputs = {{"x", {2, 3, 2, 2}}},
+     .phase = TEST,
+     .in_place = true},
+    {.name = "scaled_in_test_train",
+     .layer = layer(0.4f, " scale_train: false"),
+     .inputs = {{"x", {2, 3, 5, 7}}},
+     .in_place = true},
+    {.name = "scaled_in_test",
+     .layer = layer(0.4f, " scale_train: false"),
      .inputs = {{"x", {2, 3, 2, 2}}},
      .phase = TEST,
      .in_place = true},
@@ -38,6 +47,20 @@ TEST(Dropout, KeepsTheFractionAndSendsGradientsThroughTheSameMask) {
   EXPECT_NEAR(kept / 20000, 0.75, 0.02);
   EXPECT_NEAR(*std::max_element(y.begin(), y.end()), 1 / 0.75, 1e-5);
   EXPECT_EQ(run.gradients.at("x"), y);
+}
+
+TEST(Dropout, ScalesInTestWhereItDoesNotInTrain) {
+  LayerCase test{.name = "scale_train",
+                 .layer = layer(0.25f, " scale_train: false"),
+                 .inputs = {{"x", {4, 8}, std::vector<float>(32, 2.0f)}},
+                 .top_gradients = {{"y", std::vector<float>(32, 1.0f)}}};
+  const std::vector<float> trained = run_layer(test).blobs.at("y");
+  EXPECT_EQ(*std::max_element(trained.begin(), trained.end()), 2);
+  EXPECT_EQ(*std::min_element(trained.begin(), trained.end()), 0);
+  test.phase = TEST;
+  const LayerRun tested = run_layer(test);
+  EXPECT_EQ(tested.blobs.at("y"), std::vector<float>(32, 1.5f));
+  EXPECT_EQ(tested.gradients.at("x"), std::vector<float>(32, 0.75f));
 }
 
 TEST(Dropout, DrawsAnewInEachForwardAndForEachSeed) {
