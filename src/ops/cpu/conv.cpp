@@ -53,7 +53,6 @@ class DnnlConvPlan : public ConvPlan {
     const Problem p(desc);
     const DnnlContext& context = ops.dnnl();
     const auto forward = plan_forward(context, p);
-    is_wide_ = std::string_view(forward.impl_info_str()).find("avx512") != std::string_view::npos;
     plan_winograd();
     if (desc.train && desc.need_dx) plan_backward_data(context, p, forward);
     if (desc.train) plan_backward_weights(context, p, forward);
@@ -186,7 +185,6 @@ class DnnlConvPlan : public ConvPlan {
   }
 
   void plan_winograd() {
-    if (is_wide_) return;
     if (winograd_suits(desc_, ConvDirection::forward)) {
       fewer_forward_ = std::make_unique<Winograd>(isa_, gemm_, desc_, ConvDirection::forward);
       want_scratch(fewer_forward_->scratch_bytes());
@@ -203,7 +201,7 @@ class DnnlConvPlan : public ConvPlan {
       backward_shares_ = false;
       return;
     }
-    if (!is_wide_ && ConvData::suits(desc_)) {
+    if (ConvData::suits(desc_)) {
       data_ = std::make_unique<ConvData>(isa_, gemm_, desc_);
       backward_shares_ = false;
       want_scratch(data_->scratch_bytes());
@@ -225,17 +223,17 @@ class DnnlConvPlan : public ConvPlan {
 
   void plan_backward_weights(const DnnlContext& context, const Problem& p,
                              const Forward::primitive_desc& hint) {
-    if (!is_wide_ && winograd_suits(desc_, ConvDirection::params)) {
+    if (winograd_suits(desc_, ConvDirection::params)) {
       fewer_params_ = std::make_unique<WinogradParams>(isa_, gemm_, desc_);
       want_scratch(fewer_params_->scratch_bytes());
       return;
     }
-    if (!is_wide_ && ConvParams::suits(desc_)) {
+    if (ConvParams::suits(desc_)) {
       params_ = std::make_unique<ConvParams>(isa_, gemm_, desc_);
       want_scratch(params_->scratch_bytes());
       return;
     }
-    if (!is_wide_ && ConvDepthwise::suits(isa_, desc_)) {
+    if (ConvDepthwise::suits(isa_, desc_)) {
       depthwise_ = std::make_unique<ConvDepthwise>(isa_, desc_);
       want_scratch(depthwise_->scratch_bytes());
       return;
@@ -284,7 +282,6 @@ class DnnlConvPlan : public ConvPlan {
   Tensor scratch_;
   size_t scratch_bytes_ = 0, dx_at_ = 0, dw_at_ = 0, db_at_ = 0;
   float *window_weights_ = nullptr, *data_weights_ = nullptr;
-  bool is_wide_ = false;  // the library computes with AVX-512
   bool is_fused_ = true, backward_shares_ = true;
 };
 
