@@ -18,8 +18,9 @@ constexpr int64_t kStrip = 16;            // outputs that are computed together,
 constexpr double kLeastGain = 1.5;        // in multiplications
 constexpr int64_t kMostWeights = 160000;  // products of channels; each takes 144 bytes
 // Transformed pixels and sums of a block, in floats: of a thread, and of all together.
-constexpr int64_t kBlockFloats = int64_t{1} << 20, kAllFloats = int64_t{1} << 24;
-constexpr int64_t kSmallestBlock = 12, kGoodBlock = 48, kLargestBlock = 192;  // tiles
+constexpr int64_t kBlockFloats = int64_t{1} << 18, kParamsFloats = int64_t{1} << 21;
+constexpr int64_t kAllFloats = int64_t{1} << 24;
+constexpr int64_t kSmallestBlock = 12, kGoodBlock = 28, kLargestBlock = 192;  // tiles
 
 bool is_allowed() {
   const char* wish = std::getenv("CREMA_WINOGRAD");
@@ -185,7 +186,7 @@ WinogradParams::WinogradParams(const Isa& isa, const Gemm& gemm, const ConvDesc&
   tiles = sizes_of(isa, desc, false);
   tiles_ = tiles_of(tiles);
   // Sums go through memory once a block, so blocks are larger than forward's.
-  const int64_t wanted = std::min(block_of(tiles, gemm.most_threads(), 2 * kBlockFloats), tiles_);
+  const int64_t wanted = std::min(block_of(tiles, gemm.most_threads(), kParamsFloats), tiles_);
   tiles.block = padded(wanted, isa.gemm_rows);
   unpack_.channels = tiles.channels;
   unpack_.outputs = tiles.out_channels;

@@ -39,6 +39,8 @@ __attribute__((always_inline)) inline void put(const WinogradArgs& a, int64_t pi
   store_some(a.to + at, v, n);
 }
 
+constexpr int64_t kAhead = 2 * kWidth;
+
 /// From sums[point * step + channel] of one tile to its outputs.
 template <int kOutputs>
 void finish_tile(const WinogradArgs& a, const Place& place, int64_t step, const float* sums) {
@@ -46,6 +48,10 @@ void finish_tile(const WinogradArgs& a, const Place& place, int64_t step, const 
   const int64_t wide = lesser(kOutputs, a.out_width - place.column);
   const int64_t corner = (place.picture * a.out_height + place.row) * a.out_width + place.column;
   for (int64_t c = 0; c < a.out_channels; c += kWidth) {
+    for (int64_t i = 0; i < high; ++i) {
+      float* line = a.to + (corner + i * a.out_width) * a.to_step + c + kAhead;
+      for (int64_t j = 0; j < wide; ++j) __builtin_prefetch(line + j * a.to_step, 1);
+    }
     Vector columns[kTile][4];
     for (int j = 0; j < kTile; ++j) {
       Line m;
