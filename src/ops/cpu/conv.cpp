@@ -7,6 +7,7 @@
 #include "ops/cpu/conv_depthwise.h"
 #include "ops/cpu/conv_direct.h"
 #include "ops/cpu/conv_nchw.h"
+#include "ops/cpu/conv_outer.h"
 #include "ops/cpu/conv_params.h"
 #include "ops/cpu/conv_problem.h"
 #include "ops/cpu/cpu_ops.h"
@@ -134,6 +135,7 @@ class DnnlConvPlan : public ConvPlan {
     if (fewer_params_) {
       return fewer_params_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     }
+    if (outer_) return outer_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     if (depthwise_) return depthwise_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     if (params_) return params_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     const bool is_direct = !unpack_ && dw && dw.how == Write::overwrite;
@@ -228,6 +230,11 @@ class DnnlConvPlan : public ConvPlan {
       want_scratch(fewer_params_->scratch_bytes());
       return;
     }
+    if (ConvOuter::suits(isa_, desc_)) {
+      outer_ = std::make_unique<ConvOuter>(isa_, gemm_, desc_);
+      want_scratch(outer_->scratch_bytes());
+      return;
+    }
     if (ConvParams::suits(desc_)) {
       params_ = std::make_unique<ConvParams>(isa_, gemm_, desc_);
       want_scratch(params_->scratch_bytes());
@@ -274,6 +281,7 @@ class DnnlConvPlan : public ConvPlan {
   std::unique_ptr<Winograd> fewer_forward_, fewer_data_;
   std::unique_ptr<WinogradParams> fewer_params_;
   std::unique_ptr<ConvData> data_;
+  std::unique_ptr<ConvOuter> outer_;
   std::unique_ptr<ConvParams> params_;
   std::unique_ptr<ConvDepthwise> depthwise_;
   DnnlCall forward_, backward_data_, backward_weights_call_, unpack_, unpack_adding_;

@@ -1,28 +1,10 @@
 // Set-up of the weight gradient's columns, threads, and the way home into plain order.
 #include "ops/cpu/conv_params.h"
 
-#include "ops/cpu/conv_sizes.h"
+#include "ops/cpu/conv_windows.h"
 #include "ops/cpu/parallel.h"
 
 namespace crema {
-namespace {
-
-/// Of the output places along an axis times the taps: how many read the picture, not its padding.
-double share_inside(const ConvParamsArgs& a, int axis) {
-  const int64_t size = axis == 0 ? a.height : a.width;
-  const int64_t out = axis == 0 ? a.out_height : a.out_width;
-  int64_t inside = 0;
-  for (int64_t o = 0; o < out; ++o) {
-    for (int64_t k = 0; k < a.kernel[axis]; ++k) {
-      const int64_t at = o * a.stride[axis] - a.pad[axis] + k * a.dilation[axis];
-      inside += at >= 0 && at < size;
-    }
-  }
-  return static_cast<double>(inside) / static_cast<double>(out * a.kernel[axis]);
-}
-
-}  // namespace
-
 bool ConvParams::suits(const ConvDesc& desc) {
   return desc.pad.axes <= 2 && desc.w.shape[0] / desc.groups >= 4 && desc.w.shape.count(1) >= 8 &&
          desc.y.count() > 0;
@@ -30,20 +12,7 @@ bool ConvParams::suits(const ConvDesc& desc) {
 
 ConvParams::ConvParams(const Isa& isa, const Gemm& gemm, const ConvDesc& desc)
     : isa_(isa), gemm_(gemm) {
-  args_.batch = desc.x.shape[0];
-  args_.channels = desc.x.shape[1];
-  args_.height = size_along(desc.x.shape, 0);
-  args_.width = size_along(desc.x.shape, 1);
-  args_.out_channels = desc.y.shape[1];
-  args_.out_height = size_along(desc.y.shape, 0);
-  args_.out_width = size_along(desc.y.shape, 1);
-  args_.groups = desc.groups;
-  for (int axis = 0; axis < 2; ++axis) {
-    args_.kernel[axis] = size_along(desc.w.shape, axis);
-    args_.stride[axis] = along(desc.stride, axis, 1);
-    args_.pad[axis] = along(desc.pad, axis, 0);
-    args_.dilation[axis] = along(desc.dilation, axis, 1);
-  }
+  static_cast<ConvWindows&>(args_) = windows_of(desc);
   in_per_group_ = desc.w.shape[1];
   taps_ = args_.kernel[0] * args_.kernel[1];
   const Unit unit = choose_unit();
@@ -63,11 +32,7 @@ ConvParams::ConvParams(const Isa& isa, const Gemm& gemm, const ConvDesc& desc)
   args_.segment_begin = segment_begin_.data();
   args_.column_groups = column_groups_.data();
   args_.column_groups_end = args_.column_groups + column_groups_.size();
-  const int64_t line = (args_.width + 2 * args_.pad[1]) * args_.channels;
-  const int64_t reach = (args_.kernel[0] - 1) * args_.dilation[0] + 1;
-  const int64_t rows = (kConvParamsDepth - 1) / args_.out_width + 2;
-  const int64_t elements = rows * std::max(args_.stride[0], reach) * line + isa.gemm_cols;
-  band_size_ = args_.has_band ? (elements + 15) / 16 * 16 : 0;
+  band_size_ = band_floats(args_, isa.gemm_cols);
 }
 
 ConvParams::Unit ConvParams::choose_unit() const {

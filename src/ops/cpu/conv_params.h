@@ -1,5 +1,5 @@
 // The weight and bias gradient of a 2-D nhwc convolution by our own matrix product: what the
-// library has reaches three quarters of it (AVX2), or less where channels do not fill vectors.
+// library has reaches three quarters of it (AVX2) or less. For few outputs: see ConvOuter.
 #pragma once
 
 #include <vector>

@@ -151,7 +151,7 @@ struct ConvSegment {
 };
 /// In place of an offset: a column of ones, whose sums are the bias gradient, then zeros.
 constexpr int32_t kOnesColumn = -1;
-/// Columns [begin, end), strip by strip, of the taps in row h of the window (-1: in any), at place
+/// Columns (or pieces) [begin, end) of the taps in row h of the window (-1: in any), at place
 /// w of the row (-1: at any): pixels for which these lie in padding need not be summed.
 struct ConvColumns {
   int32_t begin, end, h, w;
@@ -159,20 +159,37 @@ struct ConvColumns {
 /// Pixels that are summed at a time.
 constexpr int64_t kConvParamsDepth = 256;
 
-/// The weight gradient of a 2-D nhwc convolution.
-struct ConvParamsArgs {
+/// A 2-D nhwc convolution whose weight gradient is wanted.
+struct ConvWindows {
   int64_t batch, channels, height, width;
   int64_t out_channels, out_height, out_width;
   int64_t kernel[2], stride[2], pad[2], dilation[2];
   int64_t groups;
+  bool has_band;  // the rows that a chunk of pixels reads are copied, with their padding
+  const float *x, *dy;
+};
+
+/// Its sums over packed windows.
+struct ConvParamsArgs : ConvWindows {
   int64_t columns;  // per group, a multiple of gemm_cols
   const ConvColumns *column_groups, *column_groups_end;
   /// Strip s of gemm_cols columns has segments [segment_begin[s], segment_begin[s + 1]).
   const ConvSegment* segments;
   const int32_t* segment_begin;
-  bool has_band;  // the rows that a chunk of pixels reads are copied, with their padding
-  const float *x, *dy;
   float* sums;  // [out_channels, columns]
+};
+
+/// Its sums over windows that are read where they lie.
+struct ConvOuterArgs : ConvWindows {
+  int64_t elements;        // of a window of one group
+  int64_t padded_outputs;  // per group, a multiple of half of gemm_cols
+  /// Up to gemm_rows elements of a window in one piece each; column: which elements they are.
+  const ConvSegment* pieces;
+  /// Of pieces [begin, end).
+  const ConvColumns *groups_begin, *groups_end;
+  float* sums;  // [groups, elements, padded_outputs]
+  /// [groups, padded_outputs], or null; the same bits as those of column_sums.
+  double* bias_sums;
 };
 
 /// The weight gradient of a 2-D nhwc convolution whose groups have one channel each.
@@ -206,6 +223,8 @@ struct Isa {
   /// sums for a part of the out channels of each group by the columns. band: memory of the thread
   /// for the rows that one chunk of pixels reads, and gemm_cols elements that may be read behind.
   void (*conv_params)(const ConvParamsArgs&, const GemmPart&, float* band);
+  /// The same for pieces [row_begin / gemm_rows, row_end / gemm_rows) by outputs.
+  void (*conv_outer)(const ConvOuterArgs&, const GemmPart&, float* band);
   /// sums of channels [begin, end), multiples of half of gemm_cols.
   void (*conv_depthwise)(const ConvDepthwiseArgs&, int64_t begin, int64_t end);
 

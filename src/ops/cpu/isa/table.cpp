@@ -21,6 +21,7 @@ extern const Isa kIsa = {
     .gemm_rows = kGemmRows,
     .gemm_cols = kGemmCols,
     .conv_params = conv_params,
+    .conv_outer = conv_outer,
     .conv_depthwise = conv_depthwise,
     .pool_forward_nhwc = pool_forward_nhwc,
     .pool_forward_nchw = pool_forward_nchw,
