@@ -104,27 +104,33 @@ void ConvOuter::run(const float* x, const float* dy, Grad dw, Grad db, float* sc
 }
 
 void ConvOuter::bring_home(const Grad& dw) const {
-  constexpr int64_t kTogether = 8;
+  // Outputs by elements that are turned at a time.
+  constexpr int64_t kOutputs = 16, kElements = 256;
   const bool adds = dw.how == Write::accumulate;
   const int64_t outputs = this->outputs(), step = args_.padded_outputs;
-  const int64_t blocks = (outputs + kTogether - 1) / kTogether;
+  const int64_t blocks = (outputs + kOutputs - 1) / kOutputs;
+  const auto turn = [&](int64_t block) {
+    const int64_t group = block / blocks, first = block % blocks * kOutputs;
+    const int64_t count = std::min(kOutputs, outputs - first);
+    const float* sums = args_.sums + group * args_.elements * step + first;
+    float* to = dw.t.f32() + (group * outputs + first) * args_.elements;
+    float turned[kOutputs][kElements];
+    for (int64_t e = 0; e < args_.elements; e += kElements, to += kElements) {
+      const int64_t some = std::min(kElements, args_.elements - e);
+      for (int64_t i = 0; i < some; ++i) {
+        const int64_t c = (e + i) / taps_, tap = (e + i) % taps_;
+        const float* from = sums + (tap * in_per_group_ + c) * step;
+        for (int64_t k = 0; k < count; ++k) turned[k][i] = from[k];
+      }
+      for (int64_t k = 0; k < count; ++k) {
+        float* row = to + k * args_.elements;
+        for (int64_t i = 0; i < some; ++i) row[i] = (adds ? row[i] : 0.0f) + turned[k][i];
+      }
+    }
+  };
   parallel_ranges(args_.groups * blocks, args_.out_channels * args_.elements * 2, 1,
                   [&](int64_t begin, int64_t end) {
-                    for (int64_t i = begin; i < end; ++i) {
-                      const int64_t group = i / blocks, first = i % blocks * kTogether;
-                      const float* sums = args_.sums + group * args_.elements * step + first;
-                      float* to = dw.t.f32() + (group * outputs + first) * args_.elements;
-                      const int64_t count = std::min(kTogether, outputs - first);
-                      for (int64_t c = 0; c < in_per_group_; ++c) {
-                        for (int64_t tap = 0; tap < taps_; ++tap, ++to) {
-                          const float* from = sums + (tap * in_per_group_ + c) * step;
-                          for (int64_t k = 0; k < count; ++k) {
-                            float& one = to[k * args_.elements];
-                            one = adds ? one + from[k] : from[k];
-                          }
-                        }
-                      }
-                    }
+                    for (int64_t block = begin; block < end; ++block) turn(block);
                   });
 }
 

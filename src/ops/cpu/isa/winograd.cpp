@@ -104,10 +104,7 @@ void convolve(const WinogradArgs& a, int64_t begin, int64_t end, float* buffer) 
   const int64_t tiles = end - begin;
   const int64_t value_step = a.block * a.padded_channels, sum_step = a.block * a.padded_outputs;
   float *values = buffer, *sums = buffer + kPoints * value_step;
-  for (int64_t i = 0; i < tiles; ++i) {
-    transform_tile(a, place_of(a, begin + i), 0, a.channels, value_step,
-                   values + i * a.padded_channels);
-  }
+  transform_tiles(a, begin, end, 0, a.channels, value_step, a.padded_channels, values);
   for (int p = 0; p < kPoints; ++p) {
     multiply(a, tiles, values + p * value_step, a.weights + p * a.channels * a.padded_outputs,
              sums + p * sum_step);

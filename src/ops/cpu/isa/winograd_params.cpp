@@ -94,9 +94,10 @@ void winograd_params(const WinogradParamsArgs& args, const GemmPart& part, float
   float *values = buffer, *strips = buffer + kPoints * value_step;
   for (int64_t first = 0; first < all; first += a.block) {
     const int64_t tiles = lesser(a.block, all - first);
+    transform_tiles(a, first, first + tiles, part.row_begin, part.row_end, value_step, width,
+                    values);
     for (int64_t i = 0; i < tiles; ++i) {
       const Place place = place_of(a, first + i);
-      transform_tile(a, place, part.row_begin, part.row_end, value_step, values + i * width);
       float* to = strips + i * kCols;
       if (a.kernel == 5) {
         transform_gradient<2>(a, args.dy, place, part.col_begin, last, gradient_step, strip_step,

@@ -50,40 +50,58 @@ inline Place place_of(const WinogradArgs& a, int64_t tile) {
   return {line / a.tiles_high, line % a.tiles_high * outputs, column * outputs};
 }
 
-/// values[point * step + channel - begin] of channels [begin, end) of one tile.
-inline void transform_tile(const WinogradArgs& a, const Place& place, int64_t begin, int64_t end,
-                           int64_t step, float* values) {
+/// values[point * step + tile * tile_step + channel - begin] of channels [begin, end) of `count`
+/// neighbours in a row of tiles. The columns that they share are transformed once.
+template <int kOutputs>
+void transform_neighbours(const WinogradArgs& a, const Place& place, int64_t count, int64_t begin,
+                          int64_t end, int64_t step, int64_t tile_step, float* values) {
   const int64_t top = place.row - a.pad[0], left = place.column - a.pad[1];
-  const float* picture = a.from + place.picture * a.height * a.width * a.from_step;
-  const float* pixels[kTile][kTile];
+  const float* lines[kTile];
   for (int i = 0; i < kTile; ++i) {
     const int64_t y = top + i;
-    for (int j = 0; j < kTile; ++j) {
-      const int64_t x = left + j;
-      const bool is_inside = y >= 0 && y < a.height && x >= 0 && x < a.width;
-      pixels[i][j] = is_inside ? picture + (y * a.width + x) * a.from_step : nullptr;
-    }
+    const float* line = a.from + (place.picture * a.height + y) * a.width * a.from_step;
+    lines[i] = y >= 0 && y < a.height ? line : nullptr;
   }
   for (int64_t c = begin; c < end; c += kWidth) {
     const int64_t n = end - c;
-    Line columns[kTile];
-    for (int j = 0; j < kTile; ++j) {
-      Line d;
+    Line columns[kTile];  // the last ones, column x at place x % kTile
+    int64_t x = 0;
+    for (int64_t tile = 0; tile < count; ++tile) {
+      for (; x < tile * kOutputs + kTile; ++x) {
+        Line d = {};
+        if (left + x >= 0 && left + x < a.width) {
+          const int64_t at = (left + x) * a.from_step + c;
+#pragma GCC unroll 6
+          for (int i = 0; i < kTile; ++i) {
+            if (lines[i]) d.v[i] = load_some(lines[i] + at, n);
+          }
+        }
+        columns[x % kTile] = transformed(d);
+      }
+      const Line* own[kTile];
+#pragma GCC unroll 6
+      for (int j = 0; j < kTile; ++j) own[j] = &columns[(tile * kOutputs + j) % kTile];
+      float* to = values + tile * tile_step + c - begin;
 #pragma GCC unroll 6
       for (int i = 0; i < kTile; ++i) {
-        d.v[i] = pixels[i][j] ? load_some(pixels[i][j] + c, n) : Vector{};
-      }
-      columns[j] = transformed(d);
-    }
+        const Line row = transformed(
+            {{own[0]->v[i], own[1]->v[i], own[2]->v[i], own[3]->v[i], own[4]->v[i], own[5]->v[i]}});
 #pragma GCC unroll 6
-    for (int i = 0; i < kTile; ++i) {
-      const Line row = transformed({{columns[0].v[i], columns[1].v[i], columns[2].v[i],
-                                     columns[3].v[i], columns[4].v[i], columns[5].v[i]}});
-#pragma GCC unroll 6
-      for (int j = 0; j < kTile; ++j) {
-        store(values + (i * kTile + j) * step + c - begin, row.v[j]);
+        for (int j = 0; j < kTile; ++j) store(to + (i * kTile + j) * step, row.v[j]);
       }
     }
+  }
+}
+
+/// The same of tiles [first, last), counted through the batch.
+inline void transform_tiles(const WinogradArgs& a, int64_t first, int64_t last, int64_t begin,
+                            int64_t end, int64_t step, int64_t tile_step, float* values) {
+  const auto neighbours = a.kernel == 5 ? transform_neighbours<2> : transform_neighbours<4>;
+  for (int64_t tile = first; tile < last;) {
+    const int64_t count = lesser(a.tiles_wide - tile % a.tiles_wide, last - tile);
+    neighbours(a, place_of(a, tile), count, begin, end, step, tile_step,
+               values + (tile - first) * tile_step);
+    tile += count;
   }
 }
 
