@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ops/kernels/copy_rows.h"
+#include "ops/kernels/low_copy.h"
 
 namespace crema {
 namespace {
@@ -13,6 +14,41 @@ namespace {
 int piece_of(int64_t narrow_row, int64_t wide_row, int64_t offset) {
   const int64_t common = std::gcd(std::gcd(narrow_row, wide_row), std::gcd(offset, int64_t{16}));
   return static_cast<int>(common & -common);
+}
+
+/// Elements of the narrow blob, of its rows, of the wide one's, and where they begin in those.
+struct Rows {
+  int64_t count, row, wide_row, offset;
+  bool to_wide;
+};
+
+void copy_rows(Ops& ops, const CTensor& src, const Grad& dst, const Rows& rows) {
+  const int piece = piece_of(rows.row, rows.wide_row, rows.offset);
+  const int64_t src_at = rows.to_wide ? 0 : rows.offset, dst_at = rows.to_wide ? rows.offset : 0;
+  const int64_t src_stride = rows.to_wide ? rows.row : rows.wide_row;
+  const int64_t dst_stride = rows.to_wide ? rows.wide_row : rows.row;
+  const bool accumulate = dst.how == Write::accumulate;
+  if (is_low(dst.t.desc.dtype)) {
+    return run(ops,
+               LowCopyRows{.src = src.bits() + src_at,
+                           .dst = dst.t.bits() + dst_at,
+                           .src_stride = src_stride,
+                           .dst_stride = dst_stride,
+                           .pieces_per_row = Divider(rows.row / piece),
+                           .piece = piece,
+                           .accumulate = accumulate,
+                           .is_bf16 = dst.t.desc.dtype == DType::bf16},
+               rows.count / piece);
+  }
+  run(ops,
+      CopyRows{.src = src.f32() + src_at,
+               .dst = dst.t.f32() + dst_at,
+               .src_stride = src_stride,
+               .dst_stride = dst_stride,
+               .pieces_per_row = Divider(rows.row / piece),
+               .piece = piece,
+               .accumulate = accumulate},
+      rows.count / piece);
 }
 
 }  // namespace
@@ -29,37 +65,28 @@ AxisView view_along(const TensorDesc& desc, int axis) {
 bool lies_in(const CTensor& narrow, const CTensor& wide, int64_t first, int axis) {
   const AxisView view = view_along(wide.desc, axis);
   if (view.outer != 1 && narrow.count() != wide.count()) return false;
-  return narrow.f32() == wide.f32() + first * view.inner;
+  const auto size = static_cast<int64_t>(size_of(wide.desc.dtype));
+  return narrow.data == static_cast<const char*>(wide.data) + first * view.inner * size;
 }
 
 void copy_to_range(Ops& ops, CTensor narrow, const Grad& wide, int64_t first, int axis) {
   const AxisView from = view_along(narrow.desc, axis), to = view_along(wide.t.desc, axis);
-  const int64_t row = from.size * from.inner, wide_row = to.size * to.inner;
-  const int piece = piece_of(row, wide_row, first * to.inner);
-  run(ops,
-      CopyRows{.src = narrow.f32(),
-               .dst = wide.t.f32() + first * to.inner,
-               .src_stride = row,
-               .dst_stride = wide_row,
-               .pieces_per_row = Divider(row / piece),
-               .piece = piece,
-               .accumulate = wide.how == Write::accumulate},
-      narrow.count() / piece);
+  copy_rows(ops, narrow, wide,
+            {.count = narrow.count(),
+             .row = from.size * from.inner,
+             .wide_row = to.size * to.inner,
+             .offset = first * to.inner,
+             .to_wide = true});
 }
 
 void copy_from_range(Ops& ops, CTensor wide, int64_t first, int axis, const Grad& narrow) {
   const AxisView from = view_along(wide.desc, axis), to = view_along(narrow.t.desc, axis);
-  const int64_t row = to.size * to.inner, wide_row = from.size * from.inner;
-  const int piece = piece_of(row, wide_row, first * from.inner);
-  run(ops,
-      CopyRows{.src = wide.f32() + first * from.inner,
-               .dst = narrow.t.f32(),
-               .src_stride = wide_row,
-               .dst_stride = row,
-               .pieces_per_row = Divider(row / piece),
-               .piece = piece,
-               .accumulate = narrow.how == Write::accumulate},
-      narrow.t.count() / piece);
+  copy_rows(ops, wide, narrow,
+            {.count = narrow.t.count(),
+             .row = to.size * to.inner,
+             .wide_row = from.size * from.inner,
+             .offset = first * from.inner,
+             .to_wide = false});
 }
 
 }  // namespace crema

@@ -10,7 +10,6 @@
 
 #include "layers/checks.h"
 #include "layers/common.h"
-#include "ops/kernels/eltwise.h"
 
 namespace crema {
 namespace {
@@ -53,7 +52,14 @@ class BatchNormLayer : public Layer {
     traits.backward_reads_bottoms = uses_stored() && affine_.empty() ? 0 : 1;  // not the residual
     traits.backward_reads_tops = act_.kind == ActKind::none ? 0 : 1;
     traits.changes_params = !uses_stored();
+    traits.low = Low::follows;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    const DType type = context.top[0].dtype;
+    return ops.computes(Family::norm, type) && ops.computes(Family::elements, type) &&
+           ops.computes(Family::unary, type);
   }
 
   bool absorb_sum() override {
@@ -119,7 +125,7 @@ class BatchNormLayer : public Layer {
   void bind(const Workspace& workspace) override {
     plan_->bind(parts_.part(workspace, plan_part_));
     if (again_plan_) again_plan_->bind(parts_.part(workspace, again_part_));
-    masked_ = f32_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
+    masked_ = tensor_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
     mean_ = statistics(workspace, 0);
     variance_ = statistics(workspace, 1);
   }
@@ -189,15 +195,7 @@ class BatchNormLayer : public Layer {
   void add_residual(Ops& ops, CTensors bottom, const Tensor& y) const {
     if (!has_residual_) return;
     const bool is_relu = act_.kind == ActKind::relu;
-    run(ops,
-        WeightedSum{.a = y.f32(),
-                    .b = bottom[1].f32(),
-                    .y = y.f32(),
-                    .ca = 1,
-                    .cb = 1,
-                    .slope = act_.slope,
-                    .relu = is_relu},
-        y.count());
+    weighted_sum(ops, y, bottom[1], y, {}, is_relu ? act_ : Act());
     if (act_.kind != ActKind::none && !is_relu) {
       ops.unary(unary_of(act_), unary_args_of(act_), y, y);
     }

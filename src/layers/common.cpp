@@ -3,6 +3,9 @@
 
 #include <limits>
 
+#include "ops/kernels/eltwise.h"
+#include "ops/kernels/low_eltwise.h"
+
 namespace crema {
 
 void require_countable(const char* what, const Shape& shape) {
@@ -40,6 +43,33 @@ void no_gradient(Ops& ops, const Grad& gradient) {
   if (gradient && gradient.how == Write::overwrite) ops.fill(0, gradient.t);
 }
 
+void weighted_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
+                  const SumCoefficients& coefficients, const Act& act) {
+  const bool relu = act.kind == ActKind::relu;
+  if (is_low(y.desc.dtype)) {
+    return run(ops,
+               LowWeightedSum{.a = a.data,
+                              .b = b.data,
+                              .y = y.data,
+                              .n = y.count(),
+                              .ca = coefficients.a,
+                              .cb = coefficients.b,
+                              .slope = act.slope,
+                              .relu = relu,
+                              .is_bf16 = y.desc.dtype == DType::bf16},
+               (y.count() + kLowRun - 1) / kLowRun);
+  }
+  run(ops,
+      WeightedSum{.a = a.f32(),
+                  .b = b.f32(),
+                  .y = y.f32(),
+                  .ca = coefficients.a,
+                  .cb = coefficients.b,
+                  .slope = act.slope,
+                  .relu = relu},
+      y.count());
+}
+
 void residual_backward(Ops& ops, const CTensor& dy, const Grad& dresidual) {
   if (!dresidual || dresidual.t.data == dy.data) return;
   if (dresidual.how == Write::accumulate) return ops.add(dy, dresidual.t);
@@ -63,8 +93,12 @@ Grad reshaped(const Grad& gradient, const Shape& shape) {
   return {reshaped(gradient.t, shape), gradient.how};
 }
 
+Tensor tensor_of(const Tensor& memory, const TensorDesc& desc) {
+  return memory ? Tensor{memory.data, desc} : Tensor{};
+}
+
 Tensor f32_of(const Tensor& memory, const TensorDesc& desc) {
-  return memory ? Tensor{memory.data, {desc.shape, DType::f32, desc.layout}} : Tensor{};
+  return tensor_of(memory, {desc.shape, DType::f32, desc.layout});
 }
 
 namespace {

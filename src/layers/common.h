@@ -29,6 +29,13 @@ void declare(Param& param, const Shape& shape, const FillerParameter& filler,
 /// For a blob that no gradient reaches: zeroes the gradient where it is to be overwritten.
 void no_gradient(Ops& ops, const Grad& gradient);
 
+/// y = act(ca * a + cb * b) for blobs of one shape and type; act is none or relu. y may be a or b.
+struct SumCoefficients {
+  float a = 1, b = 1;
+};
+void weighted_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
+                  const SumCoefficients& coefficients, const Act& act);
+
 /// dy as the gradient of what was added to a layer's top (Layer::absorb_sum); nothing where it is
 /// not wanted or lies in dy already. After the layer's own gradient: both may be of one blob.
 void residual_backward(Ops& ops, const CTensor& dy, const Grad& dresidual);
@@ -42,7 +49,9 @@ CTensor reshaped(const CTensor& tensor, const Shape& shape);
 Tensor reshaped(const Tensor& tensor, const Shape& shape);
 Grad reshaped(const Grad& gradient, const Shape& shape);
 
-/// The first count floats of workspace memory; empty when the memory is.
+/// Workspace memory as a tensor of that desc; empty when the memory is.
+Tensor tensor_of(const Tensor& memory, const TensorDesc& desc);
+/// As tensor_of, of f32 elements.
 Tensor f32_of(const Tensor& memory, const TensorDesc& desc);
 
 /// The needs of a layer's parts (plans, own buffers) behind one another, each at a multiple of 64

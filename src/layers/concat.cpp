@@ -35,7 +35,12 @@ class ConcatLayer : public Layer {
     traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
     traits.pieces = Pieces::bottoms;
     traits.pieces_axis = axis_;
+    traits.low = Low::follows;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    return ops.computes(Family::elements, context.top[0].dtype);
   }
 
   void forward(Ops& ops, CTensors bottom, Tensors top) override {

@@ -144,8 +144,14 @@ class ConvolutionLayer : public ConvolutionBase {
   LayerTraits traits() const override {
     LayerTraits traits = ConvolutionBase::traits();
     traits.accumulates = true;
+    traits.low = Low::gains;
     if (has_residual_) traits.backward_reads_bottoms = 1;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    return !ops.why_not(problem_of(context)) &&
+           (act_.kind == ActKind::none || ops.computes(Family::unary, context.top[0].dtype));
   }
 
   bool absorb_sum() override {
@@ -169,12 +175,7 @@ class ConvolutionLayer : public ConvolutionBase {
   }
 
   Needs plan(Ops& ops, const PlanContext& context) override {
-    ConvDesc desc = describe(context.bottom[0], context.top[0]);
-    desc.need_dx = false;
-    for (size_t i = 0; i < context.top.size(); ++i) {
-      desc.need_dx = desc.need_dx || context.need_dx[i] != 0;
-    }
-    desc.train = context.train;
+    const ConvDesc desc = problem_of(context);
     plan_ = ops.plan(desc);
     parts_.clear();
     plan_part_ = parts_.add(plan_->needs());
@@ -190,7 +191,7 @@ class ConvolutionLayer : public ConvolutionBase {
 
   void bind(const Workspace& workspace) override {
     plan_->bind(parts_.part(workspace, plan_part_));
-    masked_ = f32_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
+    masked_ = tensor_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
     if (map_ == nullptr) return;
     folded_weights_ = f32_of(parts_.part(workspace, folded_part_).packed, weights().desc);
     for (int i = 0; i < 3; ++i) {
@@ -256,6 +257,16 @@ class ConvolutionLayer : public ConvolutionBase {
   }
 
  private:
+  ConvDesc problem_of(const PlanContext& context) const {
+    ConvDesc desc = describe(context.bottom[0], context.top[0]);
+    desc.need_dx = false;
+    for (size_t i = 0; i < context.top.size(); ++i) {
+      desc.need_dx = desc.need_dx || context.need_dx[i] != 0;
+    }
+    desc.train = context.train;
+    return desc;
+  }
+
   /// An activation inside a library's kernel makes 0 of NaN, so that weights which went astray
   /// would be a layer of zeros that nobody hears of.
   void check_finite(Ops& ops) const {

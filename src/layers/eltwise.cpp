@@ -4,6 +4,7 @@
 #include "ops/kernels/eltwise.h"
 
 #include "layers/checks.h"
+#include "ops/kernels/low_eltwise.h"
 
 namespace crema {
 namespace {
@@ -33,7 +34,12 @@ class EltwiseLayer : public Layer {
     const bool reads_top = product ? !stable() : act_.kind != ActKind::none;
     traits.backward_reads_bottoms = product ? ~uint64_t{0} : 0;
     traits.backward_reads_tops = reads_top ? 1 : 0;
+    if (operation() == EltwiseParameter::SUM) traits.low = Low::follows;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    return ops.computes(Family::elements, context.top[0].dtype);
   }
 
   bool is_sum() const override {
@@ -91,15 +97,8 @@ class EltwiseLayer : public Layer {
   void sum(Ops& ops, CTensors bottom, const Tensor& y) const {
     for (size_t i = 1; i < bottom.size(); ++i) {
       const bool last = i + 1 == bottom.size();
-      run(ops,
-          WeightedSum{.a = i == 1 ? bottom[0].f32() : y.f32(),
-                      .b = bottom[i].f32(),
-                      .y = y.f32(),
-                      .ca = i == 1 ? coeff(0) : 1.0f,
-                      .cb = coeff(i),
-                      .slope = act_.slope,
-                      .relu = last && act_.kind == ActKind::relu},
-          y.count());
+      weighted_sum(ops, i == 1 ? bottom[0] : CTensor(y), bottom[i], y,
+                   {.a = i == 1 ? coeff(0) : 1.0f, .b = coeff(i)}, last ? act_ : Act());
     }
   }
 
@@ -154,6 +153,19 @@ class EltwiseLayer : public Layer {
     const bool accumulate = args.dbottom[i].how == Write::accumulate;
     const bool relu = act_.kind == ActKind::relu;
     if (dx.data == dy.data && coeff(i) == 1 && !relu) return;
+    if (is_low(dx.desc.dtype)) {
+      return run(ops,
+                 LowWeightedGradient{.dy = dy.data,
+                                     .y = relu ? args.top[0].data : nullptr,
+                                     .dx = dx.data,
+                                     .n = dx.count(),
+                                     .c = coeff(i),
+                                     .slope = act_.slope,
+                                     .relu = relu,
+                                     .accumulate = accumulate,
+                                     .is_bf16 = dx.desc.dtype == DType::bf16},
+                 (dx.count() + kLowRun - 1) / kLowRun);
+    }
     run(ops,
         WeightedGradient{.dy = dy.f32(),
                          .y = relu ? args.top[0].f32() : nullptr,

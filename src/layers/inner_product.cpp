@@ -33,7 +33,14 @@ class InnerProductLayer : public Layer {
     LayerTraits traits;
     traits.accumulates = true;
     traits.backward_reads_tops = act_.kind == ActKind::none ? 0 : 1;
+    traits.low = Low::gains;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    const DType type = context.top[0].dtype;
+    return ops.computes(Family::linear, type) &&
+           (act_.kind == ActKind::none || ops.computes(Family::unary, type));
   }
 
   bool absorb(const Act& act) override {
@@ -47,6 +54,7 @@ class InnerProductLayer : public Layer {
     plan_ = ops.plan(LinearDesc{.m = rows_,
                                 .k = inputs_,
                                 .n = outputs_,
+                                .dtype = context.top[0].dtype,
                                 .transposed = p.transpose(),
                                 .bias = p.bias_term(),
                                 .need_dx = !context.need_dx.empty() && context.need_dx[0] != 0,
@@ -54,14 +62,15 @@ class InnerProductLayer : public Layer {
                                 .act = act_});
     parts_.clear();
     plan_part_ = parts_.add(plan_->needs());
+    masked_desc_ = {y_shape(), context.top[0].dtype};
     const bool masks = context.train && act_.kind != ActKind::none;
-    masked_part_ = parts_.add({.scratch = masks ? TensorDesc{y_shape()}.bytes() : 0});
+    masked_part_ = parts_.add({.scratch = masks ? masked_desc_.bytes() : 0});
     return parts_.total();
   }
 
   void bind(const Workspace& workspace) override {
     plan_->bind(parts_.part(workspace, plan_part_));
-    masked_ = f32_of(parts_.part(workspace, masked_part_).scratch, {y_shape()});
+    masked_ = tensor_of(parts_.part(workspace, masked_part_).scratch, masked_desc_);
   }
 
   void params_changed(Ops&) override { plan_->weights_changed(params_[0].value); }
@@ -95,6 +104,7 @@ class InnerProductLayer : public Layer {
   std::unique_ptr<LinearPlan> plan_;
   WorkspaceParts parts_;
   int plan_part_ = 0, masked_part_ = 0;
+  TensorDesc masked_desc_;
   Tensor masked_;
 };
 

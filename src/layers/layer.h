@@ -46,6 +46,10 @@ struct Arity {
 /// top, a Slice's tops of its bottom.
 enum class Pieces : uint8_t { none, bottoms, tops };
 
+/// Whether a layer's blobs may be 16-bit floats, data and gradients. none: all are f32 (labels,
+/// losses, statistics). follows: where its neighbours' are. gains: worth converting for.
+enum class Low : uint8_t { none, follows, gains };
+
 /// What the passes may do with a layer. Bit i of a mask is blob i.
 struct LayerTraits {
   /// Bottoms and tops with three or more axes may all be nhwc (the same for all of them); else they
@@ -73,6 +77,8 @@ struct LayerTraits {
   /// addresses.
   Pieces pieces = Pieces::none;
   int pieces_axis = 0;
+  /// Where it is not none, net/precision asks takes_low() whether the backend can.
+  Low low = Low::none;
 };
 
 /// What plan() is told, after every pass but the memory plan.
@@ -119,6 +125,8 @@ class Layer {
                                                  const Shapes& /*top*/) const {
     return std::nullopt;
   }
+  /// Whether ops computes this layer where its bottoms and tops are the 16-bit ones of context.
+  virtual bool takes_low(const Ops&, const PlanContext&) const { return false; }
   /// The activation that this layer is (ReLU, ReLU6, ELU), for net/fuse to offer to the layer
   /// before it.
   virtual std::optional<Act> as_activation() const { return std::nullopt; }

@@ -34,7 +34,12 @@ class NeuronLayer : public Layer {
     traits.backward_reads_bottoms = formula_.reads_x ? 1 : 0;
     traits.backward_reads_tops = formula_.reads_y ? 1 : 0;
     traits.has_backward = formula_.has_backward;
+    traits.low = Low::follows;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    return ops.computes(Family::unary, context.top[0].dtype);
   }
 
   std::optional<Act> as_activation() const override {

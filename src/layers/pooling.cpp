@@ -32,7 +32,13 @@ class PoolingLayer : public Layer {
     // BVLC: no gradient flows through STOCHASTIC in TEST, where the output is an average (Caffe
     // reads stale indices).
     traits.has_backward = kind() != PoolKind::stochastic || phase() == TRAIN;
+    // Positions do not fit into 16 bits.
+    if (!has_mask() && kind() != PoolKind::stochastic) traits.low = Low::follows;
     return traits;
+  }
+
+  bool takes_low(const Ops& ops, const PlanContext& context) const override {
+    return ops.computes(Family::pool, context.top[0].dtype);
   }
 
   Needs plan(Ops& ops, const PlanContext& context) override {

@@ -44,7 +44,8 @@ struct SpatialDims {
 constexpr int kMaxSpatialAxes = 8;
 
 /// Cross-correlation: x [N,C,...], w [K,C/groups,k...] (always nchw order), y [N,K,...]; dilation 1
-/// = dense. y = act(conv(x, w) + b + residual).
+/// = dense. y = act(conv(x, w) + b + residual). x, y and residual have one number type; w, b and
+/// their gradients are f32.
 struct ConvDesc {
   TensorDesc x, w, y;
   SpatialDims pad, stride, dilation;
@@ -54,9 +55,11 @@ struct ConvDesc {
   friend bool operator==(const ConvDesc&, const ConvDesc&) = default;
 };
 
-/// y [m,n] = act(x [m,k] * w^T + b); w is [n,k], or [k,n] when transposed.
+/// y [m,n] = act(x [m,k] * w^T + b); w is [n,k], or [k,n] when transposed. dtype is that of x and
+/// y; w, b and their gradients are f32.
 struct LinearDesc {
   int64_t m = 0, k = 0, n = 0;
+  DType dtype = DType::f32;
   bool transposed = false, bias = false, need_dx = true, train = true;
   Act act;
   friend bool operator==(const LinearDesc&, const LinearDesc&) = default;
@@ -214,9 +217,26 @@ constexpr int history_count(Rule rule) {
 struct StepScalars {
   float rate = 0;
   float grad_scale = 1;       // 1 / iter_size, times the clip factor, over the loss scale
+  float loss_scale = 1;       // what backward multiplies every gradient by
   float adam_correction = 1;  // sqrt(1 - momentum2^t) / (1 - momentum^t)
   int32_t iteration = 0;
   uint64_t forward_count = 0;  // forward passes of this net: what dropout and friends draw by
+};
+
+// ---- Number types
+// ---------------------------------------------------------------------------------------------
+
+constexpr bool is_low(DType type) { return type == DType::bf16 || type == DType::f16; }
+
+/// Groups of operations that a backend has for 16-bit tensors all at once, or not. Numbers are
+/// rounded when they are written; sums, statistics and parameters are f32. Convolutions have
+/// why_not(ConvDesc).
+enum class Family : uint8_t {
+  unary,
+  linear,
+  pool,      // maximum and average; the mask is f32
+  norm,      // mean, variance, gamma, beta and their gradients are f32
+  elements,  // the functors of ops/kernels/low_*.h
 };
 
 // ---- The interface
@@ -238,11 +258,15 @@ class Ops {
 
   /// Why this backend cannot do the problem, or nothing when it can.
   virtual std::optional<std::string> why_not(const ConvDesc&) const = 0;
-  /// Why this backend cannot hold a net's blobs in that number type, or nothing when it can.
+  /// Why this backend cannot hold a net's blobs in that number type, or nothing when it can: then
+  /// convert, fill and add take it.
   virtual std::optional<std::string> why_not_precision(DType type) const {
     if (type == DType::f32) return std::nullopt;
     return "only f32 is there";
   }
+  /// Whether operations of that family take tensors of a type for which why_not_precision has no
+  /// reason.
+  virtual bool computes(Family, DType type) const { return type == DType::f32; }
   /// The layout in which the problem runs fastest; net/layout asks, it never guesses by device.
   virtual Layout preferred(const ConvDesc&) const = 0;
   virtual std::unique_ptr<ConvPlan> plan(const ConvDesc&) = 0;  // these throw Error with the reason

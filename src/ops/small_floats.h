@@ -41,4 +41,10 @@ CREMA_BOTH inline F16 narrow_f16(float x) {
   return {static_cast<uint16_t>(sign | (rest - 0x38000000u + 0xFFFu + (rest >> 13 & 1u)) >> 13)};
 }
 
+// For loops over elements of any of these types.
+CREMA_BOTH inline float widen(float x) { return x; }
+CREMA_BOTH inline void narrow_to(float v, float& y) { y = v; }
+CREMA_BOTH inline void narrow_to(float v, Bf16& y) { y = narrow_bf16(v); }
+CREMA_BOTH inline void narrow_to(float v, F16& y) { y = narrow_f16(v); }
+
 }  // namespace crema::CREMA_ISA

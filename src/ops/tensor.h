@@ -25,6 +25,7 @@ struct CTensor {
   int64_t count() const { return desc.count(); }
   const Shape& shape() const { return desc.shape; }
   const float* f32() const { return static_cast<const float*>(data); }
+  const uint16_t* bits() const { return static_cast<const uint16_t*>(data); }  // of f16, bf16
 };
 
 struct Tensor {
@@ -37,6 +38,7 @@ struct Tensor {
   int64_t count() const { return desc.count(); }
   const Shape& shape() const { return desc.shape; }
   float* f32() const { return static_cast<float*>(data); }
+  uint16_t* bits() const { return static_cast<uint16_t*>(data); }  // of f16, bf16
 };
 
 enum class Write : uint8_t {

@@ -1,4 +1,6 @@
 // Convolution: every shape of problem, forward and both backwards.
+#include <algorithm>
+
 #include "ops/ops_harness.h"
 
 namespace crema {
@@ -16,9 +18,10 @@ struct ConvRow {
   bool bias = true, residual = false, need_dx = true, train = true;
   Act act{};
   float tolerance = 2e-5f;
+  DType type = DType::f32;  // of x and y
 };
 
-ConvDesc desc_of(const ConvRow& row, Layout layout) {
+ConvDesc desc_of(const ConvRow& row, Layout layout, DType type) {
   const int axes = row.x.axes() - 2;
   const SpatialDims kernel = dims_of(row.kernel, axes, 1);
   ConvDesc desc;
@@ -31,8 +34,8 @@ ConvDesc desc_of(const ConvRow& row, Layout layout) {
   desc.need_dx = row.need_dx;
   desc.train = row.train;
   desc.act = row.act;
-  desc.x = {.shape = row.x, .layout = layout};
-  desc.y = {.shape = {row.x[0], row.outputs}, .layout = layout};
+  desc.x = {.shape = row.x, .dtype = type, .layout = layout};
+  desc.y = {.shape = {row.x[0], row.outputs}, .dtype = type, .layout = layout};
   desc.w = {.shape = {row.outputs, row.x[1] / row.groups}};
   for (int axis = 0; axis < axes; ++axis) {
     const int64_t reach = desc.dilation[axis] * (kernel[axis] - 1) + 1;
@@ -44,12 +47,14 @@ ConvDesc desc_of(const ConvRow& row, Layout layout) {
 
 /// The tensors of one row on one side.
 struct ConvTensors {
-  ConvTensors(Side& side, const ConvDesc& d)
-      : x(side.input(d.x, random_values(d.x.count(), 1))),
-        w(side.input(d.w, random_values(d.w.count(), 2))),
-        dy(side.input(d.y, random_values(d.y.count(), 3))) {
+  ConvTensors(Side& side, const ConvDesc& d, DType type)
+      : x(side.input(d.x, rounded_values(random_values(d.x.count(), 1), type))),
+        w(side.input(d.w, rounded_values(random_values(d.w.count(), 2), type))),
+        dy(side.input(d.y, rounded_values(random_values(d.y.count(), 3), type))) {
     if (d.bias) b = side.input({.shape = {d.y.shape[1]}}, random_values(d.y.shape[1], 4));
-    if (d.residual) residual = side.input(d.y, random_values(d.y.count(), 5));
+    if (d.residual) {
+      residual = side.input(d.y, rounded_values(random_values(d.y.count(), 5), type));
+    }
   }
   CTensor x, w, dy, b, residual;
 };
@@ -91,15 +96,15 @@ void play_once(Side& side, const ConvDesc& d, ConvPlan& plan, const ConvTensors&
 }
 
 void play(const ConvRow& row, Side& side, Layout layout, Results& results) {
-  const ConvDesc d = desc_of(row, layout);
+  const ConvDesc d = desc_of(row, layout, type_on(side, row.type));
   const auto plan = side.ops().plan(d);
-  const ConvTensors t(side, d);
+  const ConvTensors t(side, d, row.type);
   for (int arena = 0; arena < 2; ++arena) {
     plan->bind(side.workspace(plan->needs()));
     plan->weights_changed(t.w);
     play_once(side, d, *plan, t, results);
   }
-  side.set(t.w, random_values(d.w.count(), 6));
+  side.set(t.w, rounded_values(random_values(d.w.count(), 6), row.type));
   plan->weights_changed(t.w);
   const Tensor y = side.output(d.y);
   plan->forward(t.x, t.w, t.b, t.residual, y);
@@ -475,6 +480,51 @@ std::vector<Row> rows() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Conv, OpsRows, testing::ValuesIn(rows()), row_name);
+
+// ---- 16-bit floats: what is rounded is y and dx alone ----
+
+const std::vector<std::string> kLowRows = {
+    "k3_p1",          "k1_s2",
+    "k5_p2_cifar",    "k5_lenet",
+    "no_bias",        "k5_lenet_second",
+    "three_channels", "odd_channels",
+    "two_groups",     "k7_s2_p3_resnet",
+    "no_dx",          "test_only",
+    "relu",           "elu",
+    "residual_relu",  "residual_no_bias_elu",
+};
+
+std::vector<Row> low_rows() {
+  std::vector<Row> out;
+  for (const auto& [suffix, type] :
+       {std::pair("_bf16", DType::bf16), std::pair("_f16", DType::f16)}) {
+    for (ConvRow row : kRows) {
+      if (std::find(kLowRows.begin(), kLowRows.end(), row.name) == kLowRows.end()) continue;
+      row.type = type;
+      out.push_back({.name = str(row.name, suffix),
+                     .play = [row](Side& side, Layout layout,
+                                   Results& results) { play(row, side, layout, results); },
+                     .tolerance = {.relative = type == DType::bf16 ? 6e-3f : 1e-3f},
+                     .needs = type});
+    }
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(ConvLow, OpsRows, testing::ValuesIn(low_rows()), row_name);
+
+TEST(ConvLow, RefusesWhatTheBackendHasNot) {
+  const auto ops = cpu_ops();
+  ConvRow row{.name = "", .x = {2, 8, 7, 7}, .outputs = 8, .kernel = {3}};
+  const auto reason = [&](DType type) {
+    return ops->why_not(desc_of(row, Layout::nhwc, type)).value_or("");
+  };
+  EXPECT_EQ(reason(DType::f32), "");
+  EXPECT_EQ(reason(DType::bf16), ops->why_not_precision(DType::bf16).value_or(""));
+  EXPECT_EQ(reason(DType::f16), "a CPU has f32 and bf16 only");
+  row.x = {1, 8, 5, 5, 5, 5};
+  EXPECT_NE(reason(DType::bf16), "");
+}
 
 }  // namespace
 }  // namespace crema

@@ -4,7 +4,9 @@
 namespace crema {
 namespace {
 
-TensorDesc matrix(int64_t rows, int64_t columns) { return {.shape = {rows, columns}}; }
+TensorDesc matrix(int64_t rows, int64_t columns, DType type = DType::f32) {
+  return {.shape = {rows, columns}, .dtype = type};
+}
 
 // ---- Inner product ----
 
@@ -16,11 +18,12 @@ struct LinearRow {
 };
 
 struct LinearTensors {
-  LinearTensors(Side& side, const LinearDesc& d)
-      : x(side.input(matrix(d.m, d.k), random_values(d.m * d.k, 1))),
+  LinearTensors(Side& side, const LinearDesc& d, DType type)
+      : x(side.input(matrix(d.m, d.k, d.dtype), rounded_values(random_values(d.m * d.k, 1), type))),
         w(side.input(d.transposed ? matrix(d.k, d.n) : matrix(d.n, d.k),
-                     random_values(d.k * d.n, 2))),
-        dy(side.input(matrix(d.m, d.n), random_values(d.m * d.n, 3))) {
+                     rounded_values(random_values(d.k * d.n, 2), type))),
+        dy(side.input(matrix(d.m, d.n, d.dtype),
+                      rounded_values(random_values(d.m * d.n, 3), type))) {
     if (d.bias) b = side.input({.shape = {d.n}}, random_values(d.n, 4));
   }
   CTensor x, w, dy, b;
@@ -46,10 +49,12 @@ void play_backward(Side& side, const LinearDesc& d, LinearPlan& plan, const Line
   }
 }
 
-void play(const LinearDesc& d, Side& side, Results& results) {
+void play(LinearDesc d, Side& side, Results& results) {
+  const DType type = d.dtype;
+  d.dtype = type_on(side, type);
   const auto plan = side.ops().plan(d);
-  const LinearTensors t(side, d);
-  const TensorDesc out = matrix(d.m, d.n);
+  const LinearTensors t(side, d, type);
+  const TensorDesc out = matrix(d.m, d.n, d.dtype);
   for (int arena = 0; arena < 2; ++arena) {
     plan->bind(side.workspace(plan->needs()));
     plan->weights_changed(t.w);
@@ -60,7 +65,7 @@ void play(const LinearDesc& d, Side& side, Results& results) {
     }
     if (d.train) play_backward(side, d, *plan, t, results);
   }
-  side.set(t.w, random_values(d.k * d.n, 6));
+  side.set(t.w, rounded_values(random_values(d.k * d.n, 6), type));
   plan->weights_changed(t.w);
   const Tensor y = side.output(out);
   plan->forward(t.x, t.w, t.b, y);
@@ -104,25 +109,34 @@ const std::vector<LinearRow> kLinearRows = {
      .act = {ActKind::relu}},
 };
 
-std::vector<Row> linear_rows() {
+std::vector<Row> linear_rows(DType type, const char* suffix, float tolerance) {
   std::vector<Row> out;
   for (const LinearRow& r : kLinearRows) {
     const LinearDesc d{.m = r.m,
                        .k = r.k,
                        .n = r.n,
+                       .dtype = type,
                        .transposed = r.transposed,
                        .bias = r.bias,
                        .need_dx = r.need_dx,
                        .train = r.train,
                        .act = r.act};
-    out.push_back({.name = r.name,
+    out.push_back({.name = str(r.name, suffix),
                    .play = [d](Side& side, Layout, Results& results) { play(d, side, results); },
-                   .both_layouts = false});
+                   .tolerance = {.relative = tolerance},
+                   .both_layouts = false,
+                   .needs = type});
   }
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Linear, OpsRows, testing::ValuesIn(linear_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Linear, OpsRows,
+                         testing::ValuesIn(linear_rows(DType::f32, "", Tolerance{}.relative)),
+                         row_name);
+INSTANTIATE_TEST_SUITE_P(LinearBf16, OpsRows,
+                         testing::ValuesIn(linear_rows(DType::bf16, "_bf16", 6e-3f)), row_name);
+INSTANTIATE_TEST_SUITE_P(LinearF16, OpsRows,
+                         testing::ValuesIn(linear_rows(DType::f16, "_f16", 1e-3f)), row_name);
 
 // ---- Gemm ----
 

@@ -88,7 +88,13 @@ struct Row {
   std::function<void(Side&, Layout, Results&)> play;
   Tolerance tolerance{};
   bool both_layouts = true;
+  DType needs = DType::f32;  // on devices that have it only
 };
+
+/// The type of a row's tensors on one side: the oracle knows no 16-bit ones.
+DType type_on(Side& side, DType wanted);
+/// Values that a 16-bit type holds exactly, so that both sides begin with the same.
+std::vector<float> rounded_values(std::vector<float> values, DType type);
 inline std::string row_name(const testing::TestParamInfo<Row>& info) { return info.param.name; }
 inline void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 

@@ -50,7 +50,11 @@ class PackedWeights {
 class DnnlConvPlan : public ConvPlan {
  public:
   DnnlConvPlan(CpuOps& ops, const ConvDesc& desc)
-      : isa_(ops.isa()), gemm_(ops.matrix_product()), desc_(desc) {
+      : ops_(ops),
+        isa_(ops.isa()),
+        gemm_(ops.matrix_product()),
+        desc_(desc),
+        is_low_(is_low(desc.x.dtype)) {
     const Problem p(desc);
     const DnnlContext& context = ops.dnnl();
     const auto forward = plan_forward(context, p);
@@ -107,9 +111,9 @@ class DnnlConvPlan : public ConvPlan {
     forward_.set(DNNL_ARG_DST, y.data);
     forward_.run();
     if (is_fused_) return;
-    if (desc_.residual) add_loop(isa_, residual.f32(), y.f32(), y.count());
+    if (desc_.residual) ops_.add(residual, y);
     if (desc_.act.kind != ActKind::none) {
-      unary_loop(isa_, unary_of(desc_.act), unary_args_of(desc_.act), y.f32(), y.f32(), y.count());
+      ops_.unary(unary_of(desc_.act), unary_args_of(desc_.act), y, y);
     }
   }
 
@@ -122,12 +126,12 @@ class DnnlConvPlan : public ConvPlan {
     if (data_) return data_->run(dy.f32(), data_weights_, dx, part(scratch_, 0));
     const PackedWeights& weights = backward_shares_ ? forward_weights_ : backward_weights_;
     const bool adds = dx.how == Write::accumulate;
-    float* target = adds ? part(scratch_, dx_at_) : dx.t.f32();
+    const Tensor target{adds ? part(scratch_, dx_at_) : dx.t.data, dx.t.desc};
     backward_data_.set(DNNL_ARG_DIFF_DST, dy.data);
     backward_data_.set(DNNL_ARG_WEIGHTS, weights.pick(w.f32()));
-    backward_data_.set(DNNL_ARG_DIFF_SRC, target);
+    backward_data_.set(DNNL_ARG_DIFF_SRC, target.data);
     backward_data_.run();
-    if (adds) add_loop(isa_, target, dx.t.f32(), dx.t.count());
+    if (adds) ops_.add(target, dx.t);
   }
 
   void backward_params(CTensor x, CTensor dy, Grad dw, Grad db) override {
@@ -187,6 +191,7 @@ class DnnlConvPlan : public ConvPlan {
   }
 
   void plan_winograd() {
+    if (is_low_) return;
     if (winograd_suits(desc_, ConvDirection::forward)) {
       fewer_forward_ = std::make_unique<Winograd>(isa_, gemm_, desc_, ConvDirection::forward);
       want_scratch(fewer_forward_->scratch_bytes());
@@ -203,7 +208,7 @@ class DnnlConvPlan : public ConvPlan {
       backward_shares_ = false;
       return;
     }
-    if (ConvData::suits(desc_)) {
+    if (!is_low_ && ConvData::suits(desc_)) {
       data_ = std::make_unique<ConvData>(isa_, gemm_, desc_);
       backward_shares_ = false;
       want_scratch(data_->scratch_bytes());
@@ -223,28 +228,35 @@ class DnnlConvPlan : public ConvPlan {
     want_scratch(parts.total());
   }
 
-  void plan_backward_weights(const DnnlContext& context, const Problem& p,
-                             const Forward::primitive_desc& hint) {
+  /// Our own loops for the weight gradient; false: the library has to do it.
+  bool plan_own_weights() {
+    if (is_low_) return false;
     if (winograd_suits(desc_, ConvDirection::params)) {
       fewer_params_ = std::make_unique<WinogradParams>(isa_, gemm_, desc_);
       want_scratch(fewer_params_->scratch_bytes());
-      return;
+      return true;
     }
     if (ConvOuter::suits(isa_, desc_)) {
       outer_ = std::make_unique<ConvOuter>(isa_, gemm_, desc_);
       want_scratch(outer_->scratch_bytes());
-      return;
+      return true;
     }
     if (ConvParams::suits(desc_)) {
       params_ = std::make_unique<ConvParams>(isa_, gemm_, desc_);
       want_scratch(params_->scratch_bytes());
-      return;
+      return true;
     }
     if (ConvDepthwise::suits(isa_, desc_)) {
       depthwise_ = std::make_unique<ConvDepthwise>(isa_, desc_);
       want_scratch(depthwise_->scratch_bytes());
-      return;
+      return true;
     }
+    return false;
+  }
+
+  void plan_backward_weights(const DnnlContext& context, const Problem& p,
+                             const Forward::primitive_desc& hint) {
+    if (plan_own_weights()) return;
     const auto d = dnnl_conv::backward_weights_desc(context, p, desc_.bias, hint);
     backward_weights_call_ = DnnlCall(context, BackwardWeights(d));
     backward_weights_call_.declare(DNNL_ARG_SRC, p.x);
@@ -274,6 +286,7 @@ class DnnlConvPlan : public ConvPlan {
 
   void want_scratch(size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
 
+  CpuOps& ops_;
   const Isa& isa_;
   const Gemm& gemm_;
   ConvDesc desc_;
@@ -290,16 +303,38 @@ class DnnlConvPlan : public ConvPlan {
   Tensor scratch_;
   size_t scratch_bytes_ = 0, dx_at_ = 0, dw_at_ = 0, db_at_ = 0;
   float *window_weights_ = nullptr, *data_weights_ = nullptr;
+  bool is_low_ = false;  // 16-bit blobs: our own loops are for f32
   bool is_fused_ = true, backward_shares_ = true;
 };
+
+/// Whether no direction that is wanted falls to the library's reference code.
+bool is_all_fast(const DnnlContext& context, const ConvDesc& desc) {
+  const Problem p(desc);
+  const auto forward = dnnl_conv::forward_desc(context, p, desc, false);
+  if (is_reference(forward.impl_info_str())) return false;
+  if (!desc.train) return true;
+  const auto params = dnnl_conv::backward_weights_desc(context, p, desc.bias, forward);
+  if (is_reference(params.impl_info_str())) return false;
+  return !desc.need_dx ||
+         !is_reference(dnnl_conv::backward_data_desc(context, p, forward).impl_info_str());
+}
 
 }  // namespace
 
 std::optional<std::string> CpuOps::why_not(const ConvDesc& desc) const {
-  for (const TensorDesc* t : {&desc.x, &desc.w, &desc.y}) {
-    if (t->dtype != DType::f32) return "the CPU computes convolutions in 32-bit floats only";
+  if (desc.w.dtype != DType::f32) return "a convolution's weights are given as 32-bit floats";
+  if (desc.x.dtype != desc.y.dtype) return "a convolution's x and y have one number type";
+  if (desc.x.dtype == DType::f32) return std::nullopt;
+  if (const auto reason = why_not_precision(desc.x.dtype)) return reason;
+  const char* const has_none = "oneDNN has no fast convolution of this shape in bf16";
+  if (desc.pad.axes > 3) return has_none;
+  ConvDesc nhwc = desc;
+  nhwc.x.layout = nhwc.y.layout = Layout::nhwc;
+  try {
+    return is_all_fast(dnnl_, nhwc) ? std::nullopt : std::optional<std::string>(has_none);
+  } catch (const dnnl::error&) {
+    return has_none;
   }
-  return std::nullopt;
 }
 
 Layout CpuOps::preferred(const ConvDesc& desc) const {

@@ -18,8 +18,8 @@ struct Problem {
       : x_dims(picture_dims(desc.x.shape)),
         y_dims(picture_dims(desc.y.shape)),
         w_dims(picture_dims(desc.w.shape)),
-        x(f32_desc(x_dims, desc.x.layout)),
-        y(f32_desc(y_dims, desc.y.layout)),
+        x(plain_desc(x_dims, desc.x.layout, data_type_of(desc.x.dtype))),
+        y(plain_desc(y_dims, desc.y.layout, data_type_of(desc.x.dtype))),
         bias({y_dims[1]}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::x) {
     if (desc.pad.axes == 1) {
       stride.push_back(1);
@@ -42,25 +42,13 @@ struct Problem {
       grouped[1] /= desc.groups;
       w_dims = grouped;
     }
-    w_plain = f32_desc(w_dims, Layout::nchw);
-    w_any = any_desc(w_dims);
+    w_plain = plain_desc(w_dims, Layout::nchw);
+    w_any = any_desc(w_dims, data_type_of(desc.x.dtype));
+    dw_any = any_desc(w_dims);
   }
   Dims x_dims, y_dims, w_dims, stride, dilation, pad, pad_end;
-  Desc x, y, bias, w_plain, w_any;
+  Desc x, y, bias, w_plain, w_any, dw_any;
 };
-
-inline void append_act(dnnl::post_ops& ops, const Act& act) {
-  switch (act.kind) {
-    case ActKind::none:
-      return;
-    case ActKind::relu:
-      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, act.slope, 0.0f);
-    case ActKind::relu6:
-      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, 0.0f, 6.0f);
-    case ActKind::elu:
-      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_elu, act.slope, 0.0f);
-  }
-}
 
 inline Forward::primitive_desc forward_desc(const DnnlContext& context, const Problem& p,
                                             const ConvDesc& desc, bool is_fused) {
@@ -89,9 +77,9 @@ inline BackwardData::primitive_desc backward_data_desc(const DnnlContext& contex
 inline BackwardWeights::primitive_desc backward_weights_desc(const DnnlContext& context,
                                                              const Problem& p, bool has_bias,
                                                              const Forward::primitive_desc& hint) {
-  const auto d = has_bias ? BackwardWeights::desc(kDirect, p.x, p.w_any, p.bias, p.y, p.stride,
+  const auto d = has_bias ? BackwardWeights::desc(kDirect, p.x, p.dw_any, p.bias, p.y, p.stride,
                                                   p.dilation, p.pad, p.pad_end)
-                          : BackwardWeights::desc(kDirect, p.x, p.w_any, p.y, p.stride, p.dilation,
+                          : BackwardWeights::desc(kDirect, p.x, p.dw_any, p.y, p.stride, p.dilation,
                                                   p.pad, p.pad_end);
   return {d, user_scratchpad(), context.engine, hint};
 }

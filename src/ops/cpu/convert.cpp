@@ -1,5 +1,5 @@
-// From any element type and order in memory to any other. Copies and transposes of f32 are fast,
-// the rest is a loop.
+// From any element type and order in memory to any other. Copies, transposes and roundings of f32
+// and bf16 are fast, the rest is a loop.
 #include <cassert>
 
 #include "ops/cpu/cpu_ops.h"
@@ -24,7 +24,17 @@ bool is_same_order(const TensorDesc& a, const TensorDesc& b) {
   return a.layout == b.layout || p.channels == 1 || p.plane == 1;
 }
 
-void transpose_planes(const Isa& isa, const Planes& p, bool to_nhwc, const float* src, float* dst) {
+bool is_f32_or_bf16(const TensorDesc& desc) {
+  return desc.dtype == DType::f32 || desc.dtype == DType::bf16;
+}
+
+void transpose_planes(const Isa& isa, const Planes& p, const CTensor& src, const Tensor& dst) {
+  const bool to_nhwc = dst.desc.layout == Layout::nhwc;
+  const bool src_is_low = is_low(src.desc.dtype), dst_is_low = is_low(dst.desc.dtype);
+  const auto* from = static_cast<const char*>(src.data);
+  auto* to = static_cast<char*>(dst.data);
+  const auto from_size = static_cast<int64_t>(size_of(src.desc.dtype));
+  const auto to_size = static_cast<int64_t>(size_of(dst.desc.dtype));
   const int64_t rows = to_nhwc ? p.channels : p.plane, cols = to_nhwc ? p.plane : p.channels;
   const int64_t size = rows * cols;
   // One index is a strip of 16 rows or columns, whichever there are more of, of one picture.
@@ -33,7 +43,16 @@ void transpose_planes(const Isa& isa, const Planes& p, bool to_nhwc, const float
   parallel_ranges(p.batch * strips, p.batch * size * 2, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / strips, first = i % strips * 64;
-      TransposeArgs args{src + n * size, dst + n * size, rows, cols, 0, rows, 0, cols};
+      TransposeArgs args{.src = from + n * size * from_size,
+                         .dst = to + n * size * to_size,
+                         .rows = rows,
+                         .cols = cols,
+                         .row_begin = 0,
+                         .row_end = rows,
+                         .col_begin = 0,
+                         .col_end = cols,
+                         .src_is_low = src_is_low,
+                         .dst_is_low = dst_is_low};
       (by_cols ? args.col_begin : args.row_begin) = first;
       (by_cols ? args.col_end : args.row_end) = std::min(first + 64, by_cols ? cols : rows);
       isa.transpose(args);
@@ -100,6 +119,18 @@ void convert_from(const CTensor& src, const Tensor& dst) {
   }
 }
 
+void narrow_loop(const Isa& isa, const float* x, uint16_t* y, int64_t n) {
+  parallel_elements(n, 1, [=, &isa](int64_t begin, int64_t end) {
+    isa.narrow(x + begin, y + begin, end - begin);
+  });
+}
+
+void widen_loop(const Isa& isa, const uint16_t* x, float* y, int64_t n) {
+  parallel_elements(n, 1, [=, &isa](int64_t begin, int64_t end) {
+    isa.widen(x + begin, y + begin, end - begin);
+  });
+}
+
 }  // namespace
 
 void CpuOps::convert(CTensor src, Tensor dst) {
@@ -114,10 +145,12 @@ void CpuOps::convert(CTensor src, Tensor dst) {
     });
     return;
   }
-  if (src.desc.dtype == DType::f32 && dst.desc.dtype == DType::f32) {
-    transpose_planes(isa_, planes_of(dst.shape()), dst.desc.layout == Layout::nhwc, src.f32(),
-                     dst.f32());
-    return;
+  if (is_f32_or_bf16(src.desc) && is_f32_or_bf16(dst.desc)) {
+    if (!is_same_order(src.desc, dst.desc)) {
+      return transpose_planes(isa_, planes_of(dst.shape()), src, dst);
+    }
+    return is_low(dst.desc.dtype) ? narrow_loop(isa_, src.f32(), dst.bits(), dst.count())
+                                  : widen_loop(isa_, src.bits(), dst.f32(), dst.count());
   }
   switch (src.desc.dtype) {
     case DType::f64:

@@ -58,7 +58,12 @@ std::optional<std::string> CpuOps::why_not_precision(DType type) const {
   if (type == DType::bf16 && !has_bf16()) {
     return "this processor has neither AVX512-BF16 nor AMX, which it takes; f32 is there";
   }
-  return "only f32 is there on a CPU";
+  if (type == DType::bf16) return std::nullopt;
+  return "a CPU has f32 and bf16 only";
+}
+
+bool CpuOps::computes(Family family, DType type) const {
+  return type == DType::f32 || (type == DType::bf16 && family != Family::norm);
 }
 
 size_t CpuOps::capacity() const {

@@ -18,6 +18,7 @@ class CpuOps : public Ops {
 
   std::optional<std::string> why_not(const ConvDesc& desc) const override;
   std::optional<std::string> why_not_precision(DType type) const override;
+  bool computes(Family family, DType type) const override;
   Layout preferred(const ConvDesc& desc) const override;
   std::unique_ptr<ConvPlan> plan(const ConvDesc& desc) override;
   std::unique_ptr<LinearPlan> plan(const LinearDesc& desc) override;
@@ -71,6 +72,9 @@ class CpuOps : public Ops {
   std::unordered_map<std::string_view, const KernelEntry*> kernels_;
   std::array<double, 4096> block_sums_{};
 };
+
+/// The inner product in bf16, by oneDNN.
+std::unique_ptr<LinearPlan> make_low_linear(CpuOps& ops, const LinearDesc& desc);
 
 /// Threaded elementwise loops over plain memory, for plans.
 void unary_loop(const Isa& isa, Unary kind, const UnaryArgs& args, const float* x, float* y,

@@ -26,11 +26,18 @@ inline bool is_reference(const char* implementation) {
 dnnl::memory::dims strides_of(const dnnl::memory::dims& dims, Layout layout);
 /// dims as the library's, a 1-D picture becoming one of height 1.
 dnnl::memory::dims picture_dims(const Shape& shape);
-inline dnnl::memory::desc f32_desc(const dnnl::memory::dims& dims, Layout layout) {
-  return {dims, dnnl::memory::data_type::f32, strides_of(dims, layout)};
+constexpr auto kF32 = dnnl::memory::data_type::f32;
+/// f32 or bf16.
+inline dnnl::memory::data_type data_type_of(DType dtype) {
+  return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : kF32;
 }
-inline dnnl::memory::desc any_desc(const dnnl::memory::dims& dims) {
-  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+inline dnnl::memory::desc plain_desc(const dnnl::memory::dims& dims, Layout layout,
+                                     dnnl::memory::data_type type = kF32) {
+  return {dims, type, strides_of(dims, layout)};
+}
+inline dnnl::memory::desc any_desc(const dnnl::memory::dims& dims,
+                                   dnnl::memory::data_type type = kF32) {
+  return {dims, type, dnnl::memory::format_tag::any};
 }
 
 /// The attribute that every primitive here has: its scratchpad is ours.
@@ -38,6 +45,20 @@ inline dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attr;
+}
+
+/// What is applied to y in the library's kernel.
+inline void append_act(dnnl::post_ops& ops, const Act& act) {
+  switch (act.kind) {
+    case ActKind::none:
+      return;
+    case ActKind::relu:
+      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, act.slope, 0.0f);
+    case ActKind::relu6:
+      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, 0.0f, 6.0f);
+    case ActKind::elu:
+      return ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_elu, act.slope, 0.0f);
+  }
 }
 
 /// A primitive with its arguments, run through the library's C functions: the C++ one makes a new

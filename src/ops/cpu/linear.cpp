@@ -1,4 +1,5 @@
 // Inner product: matrix products, the bias and the activation in the same pass.
+#include "base/error.h"
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/parallel.h"
 
@@ -65,7 +66,9 @@ class GemmLinearPlan : public LinearPlan {
 }  // namespace
 
 std::unique_ptr<LinearPlan> CpuOps::plan(const LinearDesc& desc) {
-  return std::make_unique<GemmLinearPlan>(*this, desc);
+  if (desc.dtype == DType::f32) return std::make_unique<GemmLinearPlan>(*this, desc);
+  if (const auto reason = why_not_precision(desc.dtype)) fail(*reason);
+  return make_low_linear(*this, desc);
 }
 
 }  // namespace crema

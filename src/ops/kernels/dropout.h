@@ -5,6 +5,7 @@
 
 #include "ops/functors.h"
 #include "ops/kernel.h"
+#include "ops/small_floats.h"
 
 namespace crema::CREMA_ISA {
 
@@ -14,10 +15,10 @@ constexpr int64_t kDropoutRun = 32;
 /// nchw: index i does elements 4i to 4i + 3 of n, which share a Philox block. nhwc: indices count
 /// through runs of kDropoutRun pixels, the channels of a run innermost. Forward: x to y; backward:
 /// dy to dx.
-struct DropoutMask {
-  static constexpr int64_t kCost = 32;
-  const float* x;
-  float* y;
+template <class T>
+struct DropoutOf {
+  const T* x;
+  T* y;
   int64_t n;
   uint64_t key;
   const uint64_t* forward_count;
@@ -48,12 +49,30 @@ struct DropoutMask {
       for (uint64_t word = logical % 4; word < 4 && count > 0; ++word, --count, at += stride) {
         // Masked, not branched: half of the branches would be guessed wrong.
         const uint32_t keep = uniform01(block.v[word]) >= ratio ? 0xFFFFFFFFu : 0u;
-        const float value = float_of_bits(bits_of_float(x[at] * scale) & keep);
-        y[at] = accumulate ? y[at] + value : value;
+        const float value = float_of_bits(bits_of_float(widen(x[at]) * scale) & keep);
+        narrow_to(accumulate ? widen(y[at]) + value : value, y[at]);
       }
       logical = (logical / 4 + 1) * 4;
     }
   }
+};
+
+struct DropoutMask {
+  static constexpr int64_t kCost = 32;
+  DropoutOf<float> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+
+struct DropoutMaskBf16 {
+  static constexpr int64_t kCost = 32;
+  DropoutOf<Bf16> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+
+struct DropoutMaskF16 {
+  static constexpr int64_t kCost = 32;
+  DropoutOf<F16> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
 };
 
 }  // namespace crema::CREMA_ISA

@@ -16,6 +16,10 @@ class ForwardingOps : public Ops {
 
   std::string describe() const override { return to_->describe(); }
   std::optional<std::string> why_not(const ConvDesc& d) const override { return to_->why_not(d); }
+  std::optional<std::string> why_not_precision(DType type) const override {
+    return to_->why_not_precision(type);
+  }
+  bool computes(Family family, DType type) const override { return to_->computes(family, type); }
   Layout preferred(const ConvDesc& d) const override { return to_->preferred(d); }
   std::unique_ptr<ConvPlan> plan(const ConvDesc& d) override { return to_->plan(d); }
   std::unique_ptr<LinearPlan> plan(const LinearDesc& d) override { return to_->plan(d); }

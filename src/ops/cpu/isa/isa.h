@@ -30,12 +30,14 @@ struct UpdateArgs {
   float rate, grad_scale, adam_correction;
 };
 
-/// dst [cols, rows] = transposed src [rows, cols], for a block of src's rows and columns.
+/// dst [cols, rows] = transposed src [rows, cols], for a block of src's rows and columns. Elements
+/// are f32, or bf16 where src_is_low and dst_is_low say so.
 struct TransposeArgs {
-  const float* src;
-  float* dst;
+  const void* src;
+  void* dst;
   int64_t rows, cols;
   int64_t row_begin, row_end, col_begin, col_end;
+  bool src_is_low = false, dst_is_low = false;
 };
 
 /// Along three spatial axes, outermost first.
@@ -212,6 +214,9 @@ struct Isa {
   void (*update)(const UpdateRule&, const UpdateArgs&, int64_t begin, int64_t end);
 
   void (*add)(const float* src, float* dst, int64_t n);
+  /// f32 to bf16, rounded to nearest even, and back.
+  void (*narrow)(const float* x, uint16_t* y, int64_t n);
+  void (*widen)(const uint16_t* x, float* y, int64_t n);
   void (*transpose)(const TransposeArgs&);
   /// For columns [begin, end).
   void (*column_sums)(const ColumnSums&, int64_t begin, int64_t end);

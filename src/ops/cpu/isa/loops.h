@@ -14,6 +14,8 @@ void unary_backward(Unary kind, const UnaryArgs& args, const float* x, const flo
                     const float* dy, float* dx, int64_t n, bool accumulate);
 void update(const UpdateRule& rule, const UpdateArgs& args, int64_t begin, int64_t end);
 void add(const float* src, float* dst, int64_t n);
+void narrow(const float* x, uint16_t* y, int64_t n);
+void widen(const uint16_t* x, float* y, int64_t n);
 void transpose(const TransposeArgs& args);
 void column_sums(const ColumnSums& args, int64_t begin, int64_t end);
 void gemm(const GemmArgs& g, const GemmPart& part);
