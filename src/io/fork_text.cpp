@@ -21,12 +21,6 @@ struct Hint {
 };
 
 constexpr Hint kHints[] = {
-    {"NetParameter", "default_forward_type"},
-    {"NetParameter", "default_backward_type"},
-    {"NetParameter", "default_forward_math"},
-    {"NetParameter", "default_backward_math"},
-    {"NetParameter", "global_grad_scale"},
-    {"NetParameter", "global_grad_scale_adaptive"},
     {"NetParameter", "default_conv_algos_override"},
     {"NetParameter", "reduce_buckets"},
     {"NetParameter", "default_cudnn_math_override"},

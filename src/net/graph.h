@@ -16,6 +16,7 @@ struct Value {
   std::string name;
   Shape shape;
   Layout layout = Layout::nchw;
+  DType dtype = DType::f32;             // of its data and its gradient
   int producer = -1, producer_top = 0;  // node, and which of its tops
   std::vector<int> users;  // nodes that read it, in order; a node that reads it twice stands twice
   float loss_weight = 0;
@@ -25,6 +26,7 @@ struct Value {
   bool kept = false;            // its data and gradient stay readable after a pass
   bool last_version = true;     // the one that its name means at the end of the net
   int alias_of = -1;            // value whose memory it is (Reshape, Split), or -1
+  TensorDesc desc() const { return {shape, dtype, layout}; }
 };
 
 struct Node {
@@ -38,7 +40,7 @@ struct Node {
   std::vector<std::string> absorbed_names;  // those layers, in order
   bool runs_backward = false;
   bool is_absorbed = false;  // another node does its work: no edges, it only keeps its parameters
-  bool is_convert = false;   // put in by the layout pass: no layer of the file
+  bool is_convert = false;   // put in by the layout or the precision pass: no layer of the file
   bool is_input = false;     // an Input layer: its values come from outside and stay
 };
 

@@ -14,9 +14,7 @@ constexpr size_t kAlignment = 64;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-size_t bytes_of(const Value& value) {
-  return static_cast<size_t>(value.shape.count()) * sizeof(float);
-}
+size_t bytes_of(const Value& value) { return value.desc().bytes(); }
 
 class Planner {
  public:

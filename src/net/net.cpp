@@ -14,10 +14,12 @@
 #include "net/fuse.h"
 #include "net/layout.h"
 #include "net/net_impl.h"
+#include "net/precision.h"
 #include "net/saved.h"
 #include "net/upgrade.h"
 #include "net/wire.h"
 #include "ops/kernels/finite_check.h"
+#include "ops/kernels/loss_gradient.h"
 
 namespace crema {
 namespace {
@@ -80,6 +82,7 @@ void Net::Impl::build(const NetParameter& param, Net* shared_with) {
   name_blobs();
   if (options.fuse && !options.keep_all) fuse(graph, options.train);
   lay_out(graph, *ops, options.force_nchw);
+  precision = lower_precision(graph, *ops, proto, {options.precision, options.train, options.file});
   make_params();
   find_saved_nodes(saved);
   plan_layers();
@@ -137,12 +140,8 @@ void Net::Impl::name_blobs() {
 Needs Net::Impl::plan_layer(int n) {
   Node& node = graph.nodes[n];
   std::vector<TensorDesc> bottom, top;
-  for (int v : node.bottoms) {
-    bottom.push_back({graph.values[v].shape, DType::f32, graph.values[v].layout});
-  }
-  for (int v : node.tops) {
-    top.push_back({graph.values[v].shape, DType::f32, graph.values[v].layout});
-  }
+  for (int v : node.bottoms) bottom.push_back(graph.values[v].desc());
+  for (int v : node.tops) top.push_back(graph.values[v].desc());
   std::vector<uint8_t> need_dw;
   for (int p : node.params) need_dw.push_back(graph.params[p].needs_gradient);
   const PlanContext context{bottom,
@@ -235,7 +234,7 @@ void Net::Impl::fill_loss_gradients() {
     for (int other : loss_values) {
       if (gradient(other).data == own.data) weight += graph.values[other].loss_weight;
     }
-    ops->fill(weight, own);
+    run(*ops, LossGradient{own.f32(), weight, &ops->step_scalars()->loss_scale}, own.count());
   }
 }
 
@@ -285,6 +284,7 @@ float Net::forward() {
 void Net::backward() {
   Impl& net = *impl_;
   assert(net.options.train);
+  net.loss_scale = net.ops->step().loss_scale;
   const auto walk = [&] {
     net.fill_loss_gradients();
     for (int n = static_cast<int>(net.graph.nodes.size()) - 1; n >= 0; --n) net.run_backward(n);
@@ -309,6 +309,7 @@ const std::string& Net::layer_name(int index) const {
 }
 bool Net::layer_needs_backward(int index) const { return impl_->graph.nodes[index].runs_backward; }
 const MemoryReport& Net::memory() const { return impl_->report; }
+DType Net::precision() const { return impl_->precision; }
 
 int Net::layer_index(const std::string& name) const { return impl_->node_named(name); }
 

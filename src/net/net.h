@@ -26,9 +26,10 @@ struct NetOptions {
       false;  // every blob's data and gradient stays readable after forward and backward
   std::vector<std::string> keep;  // these blobs too (beside the net's outputs)
   bool fuse = true;
-  bool force_nchw = false;  // the oracle layout
-  bool log = true;          // Caffe's set-up lines
-  uint64_t seed = 0;        // of fillers, dropout and data order
+  bool force_nchw = false;         // the oracle layout
+  std::optional<DType> precision;  // f32, bf16 or f16; nothing: as the net's fields say
+  bool log = true;                 // Caffe's set-up lines
+  uint64_t seed = 0;               // of fillers, dropout and data order
   bool recompute =
       false;  // as the net's own field: drop activations, compute them again in backward
   size_t memory_limit = 0;  // bytes that the net may take in all, with the solver's histories;
@@ -171,6 +172,8 @@ class Net {
   std::vector<std::string> layers_of_step(int index) const;
   StepTraffic traffic_of_step(int index) const;
   const MemoryReport& memory() const;
+  /// The type of the blobs that are 16-bit floats; f32 where none is.
+  DType precision() const;
   /// The plan as a table: steps, layouts, where each blob lies.
   std::string describe_plan() const;
   /// Mean absolute values of data (and gradients), Caffe's debug_info lines, to the log.

@@ -3,23 +3,19 @@
 #include "net/net_impl.h"
 
 namespace crema {
-namespace {
-
-/// Copies a device tensor to the host in nchw order.
 std::vector<float> read_nchw(Ops& ops, const Tensor& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.count()));
-  if (tensor.desc.layout == Layout::nchw) {
+  if (tensor.desc.layout == Layout::nchw && tensor.desc.dtype == DType::f32) {
     ops.download(tensor, values.data());
     return values;
   }
-  const Buffer staging = ops.allocate(tensor.desc.bytes(), Memory::device);
-  const Tensor plain{staging.get(), {tensor.desc.shape, DType::f32, Layout::nchw}};
+  const TensorDesc desc{tensor.desc.shape, DType::f32, Layout::nchw};
+  const Buffer staging = ops.allocate(desc.bytes(), Memory::device);
+  const Tensor plain{staging.get(), desc};
   ops.convert(tensor, plain);
   ops.download(plain, values.data());
   return values;
 }
-
-}  // namespace
 
 int Net::Impl::value_of(const std::string& blob) const {
   const auto it = blobs.find(blob);
@@ -54,7 +50,11 @@ std::vector<float> Net::blob_values(const std::string& name) const {
 std::optional<std::vector<float>> Net::blob_gradient(const std::string& name) const {
   const Tensor gradient = impl_->gradient(impl_->own_value_of(name));
   if (!gradient) return std::nullopt;
-  return read_nchw(*impl_->ops, gradient);
+  std::vector<float> values = read_nchw(*impl_->ops, gradient);
+  if (impl_->loss_scale != 1) {
+    for (float& value : values) value /= impl_->loss_scale;
+  }
+  return values;
 }
 
 bool Net::wants_gradient(const std::string& name) const {

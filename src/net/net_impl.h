@@ -49,6 +49,9 @@ struct Stretch {
   Replay same_params, fresh_params;  // without and with packing of changed parameters
 };
 
+/// Copies a tensor to the host in nchw order, as f32.
+std::vector<float> read_nchw(Ops& ops, const Tensor& tensor);
+
 struct Net::Impl {
   NetOptions options;
   std::shared_ptr<Ops> ops;
@@ -58,6 +61,7 @@ struct Net::Impl {
   NetParameter saved_proto;  // with Caffe's Split layers: what a snapshot holds
   MemoryPlan plan;
   RecomputeWish wish;
+  DType precision = DType::f32;  // of the blobs that are not f32, else f32
   Recompute recompute;
   std::vector<Needs> needs;
   MemoryReport report;
@@ -84,6 +88,7 @@ struct Net::Impl {
       std::make_shared<int>(0);  // one for all nets that share parameters
   uint64_t forward_count = 0;
   bool gradients_empty = true;
+  float loss_scale = 1;  // in the gradients that backward left
 
   std::vector<int> saved_nodes;  // node of each layer of saved_proto, -1: it has no parameters
 

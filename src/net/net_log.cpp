@@ -51,10 +51,15 @@ std::string param_name(const Node& node, size_t index) {
   return has_name ? node.param.param(i).name() : str(i);
 }
 
+std::string order_of(const Value& value) {
+  const char* layout = value.layout == Layout::nhwc ? "nhwc" : "nchw";
+  if (value.dtype == DType::f32) return layout;
+  return str(layout, value.dtype == DType::bf16 ? " bf16" : " f16");
+}
+
 std::vector<float> read(Ops& ops, const Tensor& tensor) {
-  std::vector<float> values(static_cast<size_t>(tensor.count()));
-  if (tensor) ops.download(tensor, values.data());
-  return values;
+  if (!tensor) return std::vector<float>(static_cast<size_t>(tensor.count()));
+  return read_nchw(ops, tensor);
 }
 
 }  // namespace
@@ -83,8 +88,8 @@ std::string Net::describe_plan() const {
   const Impl& net = *impl_;
   std::ostringstream out;
   out << "Plan on " << net.ops->describe() << ":\n";
-  out << std::left << std::setw(34) << "  step" << std::setw(24) << "top" << std::setw(8)
-      << "layout" << std::right << std::setw(12) << "KiB" << std::setw(14) << "at KiB"
+  out << std::left << std::setw(34) << "  step" << std::setw(24) << "top" << std::setw(10)
+      << "layout" << std::right << std::setw(10) << "KiB" << std::setw(14) << "at KiB"
       << "\n";
   for (const Node& node : net.graph.nodes) {
     for (int v : node.tops) {
@@ -93,9 +98,8 @@ std::string Net::describe_plan() const {
       out << "  " << std::left << std::setw(32)
           << (node.param.name() + (node.runs_backward ? " *" : "") +
               (net.plan.data_again[v] >= 0 ? " again" : ""))
-          << std::setw(24) << value.name << std::setw(8)
-          << (value.layout == Layout::nhwc ? "nhwc" : "nchw") << std::right << std::setw(12)
-          << value.shape.count() * 4 / 1024 << std::setw(14);
+          << std::setw(24) << value.name << std::setw(10) << order_of(value) << std::right
+          << std::setw(10) << value.desc().bytes() / 1024 << std::setw(14);
       if (buffer < 0) {
         out << "input\n";
       } else {

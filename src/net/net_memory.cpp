@@ -66,7 +66,7 @@ Tensor Net::Impl::workspace(int n, int buffer, size_t bytes) {
 
 Tensor Net::Impl::data(int v) const {
   const Value& value = graph.values[v];
-  const TensorDesc desc{value.shape, DType::f32, value.layout};
+  const TensorDesc desc = value.desc();
   const auto input = inputs.find(graph.root(v));
   if (input != inputs.end()) return {input->second.data, desc};
   return tensor_at(arena->memory.get(), plan.buffers[plan.data[v]].offset, desc);
@@ -76,15 +76,13 @@ Tensor Net::Impl::data(int v) const {
 Tensor Net::Impl::late_data(int v) const {
   const int again = plan.data_again[v];
   if (again < 0) return data(v);
-  return tensor_at(arena->memory.get(), plan.buffers[again].offset,
-                   {graph.values[v].shape, DType::f32, graph.values[v].layout});
+  return tensor_at(arena->memory.get(), plan.buffers[again].offset, graph.values[v].desc());
 }
 
 Tensor Net::Impl::gradient(int v) const {
   const Value& value = graph.values[v];
   if (!value.has_gradient || plan.gradient[v] < 0) return {};
-  return tensor_at(arena->memory.get(), plan.buffers[plan.gradient[v]].offset,
-                   {value.shape, DType::f32, value.layout});
+  return tensor_at(arena->memory.get(), plan.buffers[plan.gradient[v]].offset, value.desc());
 }
 
 void Net::Impl::make_step(int n) {

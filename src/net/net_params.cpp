@@ -159,6 +159,9 @@ std::vector<float> Net::param_gradient(int index) const {
   std::vector<float> values(static_cast<size_t>(impl_->params[index].value.count()));
   const Tensor& gradient = impl_->params[index].gradient;
   if (gradient) impl_->ops->download(gradient, values.data());
+  if (impl_->loss_scale != 1) {
+    for (float& value : values) value /= impl_->loss_scale;
+  }
   return values;
 }
 

@@ -11,8 +11,6 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-TensorDesc desc_of(const Value& value) { return {value.shape, DType::f32, value.layout}; }
-
 bool has_dynamic_shapes(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
     return !node.is_absorbed && node.layer->shapes_after_forward().has_value();
@@ -26,20 +24,21 @@ std::vector<Piece> pieces_of(const Graph& graph, const Node& node) {
   const bool are_bottoms = traits.pieces == Pieces::bottoms;
   const std::vector<int>& parts = are_bottoms ? node.bottoms : node.tops;
   const int whole = are_bottoms ? node.tops[0] : node.bottoms[0];
-  const TensorDesc wide = desc_of(graph.values[whole]);
+  const TensorDesc wide = graph.values[whole].desc();
   if (view_along(wide, traits.pieces_axis).outer != 1) return {};
   std::vector<Piece> pieces;
   size_t within = 0;
   for (const int part : parts) {
-    const TensorDesc narrow = desc_of(graph.values[part]);
-    if (narrow.layout != wide.layout || within % kAlignment != 0) return {};
+    const TensorDesc narrow = graph.values[part].desc();
+    if (narrow.layout != wide.layout || narrow.dtype != wide.dtype || within % kAlignment != 0)
+      return {};
     pieces.push_back({part, whole, within});
     within += narrow.bytes();
   }
   return pieces;
 }
 
-size_t bytes_of(const Graph& graph, int v) { return desc_of(graph.values[v]).bytes(); }
+size_t bytes_of(const Graph& graph, int v) { return graph.values[v].desc().bytes(); }
 
 /// The gradient of a value that nobody but its one last reader and its producer touch.
 bool is_plain_gradient(const Graph& graph, int root) {

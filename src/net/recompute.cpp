@@ -14,7 +14,7 @@ constexpr double kLargestShare = 0.25;  // of the step, without a limit
 
 double bytes_of(const Graph& graph, const std::vector<int>& values) {
   double bytes = 0;
-  for (int v : values) bytes += static_cast<double>(graph.values[v].shape.count()) * sizeof(float);
+  for (int v : values) bytes += static_cast<double>(graph.values[v].desc().bytes());
   return bytes;
 }
 

@@ -175,7 +175,7 @@ TEST(Prototxt, EnginesAndHintsOfForksAreLogged) {
   LogLines log;
   NetParameter net;
   parse_text(
-      "default_forward_type: FLOAT16\nlayer { relu_param { engine: MKL2017 } }\n"
+      "default_cudnn_math_override: 1\nlayer { relu_param { engine: MKL2017 } }\n"
       "layer { relu_param { engine: MKL2017 negative_slope: 1 } }\nmem_param { optimize_train: 1 }",
       "f", &net);
   EXPECT_EQ(net.layer(0).relu_param().engine(), ReLUParameter::DEFAULT);
@@ -183,12 +183,13 @@ TEST(Prototxt, EnginesAndHintsOfForksAreLogged) {
   SolverParameter solver;
   parse_text("solver_data_type: FLOAT16 base_lr: 2", "s", &solver);
   EXPECT_EQ(solver.base_lr(), 2);
-  EXPECT_EQ(log.lines,
-            (std::vector<std::string>{
-                "f:1: default_forward_type is not a field of the net (NetParameter): ignored",
-                "f:2: engine MKL2017 belongs to another Caffe: ignored (2 times)",
-                "f:4: mem_param is not a field of the net (NetParameter): ignored",
-                "s:1: solver_data_type is not a field of the solver (SolverParameter): ignored"}));
+  EXPECT_EQ(
+      log.lines,
+      (std::vector<std::string>{
+          "f:1: default_cudnn_math_override is not a field of the net (NetParameter): ignored",
+          "f:2: engine MKL2017 belongs to another Caffe: ignored (2 times)",
+          "f:4: mem_param is not a field of the net (NetParameter): ignored",
+          "s:1: solver_data_type is not a field of the solver (SolverParameter): ignored"}));
   EXPECT_EQ(mistake<NetParameter>("layer { relu_param { engine: MKLDNN } }", true),
             "f:1: engine takes DEFAULT, CAFFE or CUDNN, not MKLDNN");
   EXPECT_EQ(mistake<NetParameter>("mem_param {}", true),

@@ -85,6 +85,7 @@ std::unique_ptr<Net> make_public(const NetParameter& param, const std::string& n
   options.fuse = !is_oracle;
   options.log = false;
   options.seed = 3;
+  options.precision = DType::f32;  // whatever the file asks for
   options.file = name;
   for (const auto& [blob, unused] : directives(name, "kept")) options.keep.push_back(blob);
   auto net = std::make_unique<Net>(param, options,
