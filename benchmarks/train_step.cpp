@@ -40,7 +40,7 @@ DEFINE_bool(rates, false, "Measure matrix products and copies instead of a net")
 DEFINE_string(fuse, "on", "on or off");
 DEFINE_string(layout, "auto", "auto or nchw");
 DEFINE_int32(gpu, -1, "The GPU to measure on; -1: the CPU");
-DEFINE_string(precision, "f32", "f32; or, on a GPU, tf32");
+DEFINE_string(precision, "f32", "f32, bf16; or, on a GPU, tf32, f16");
 
 namespace crema {
 namespace {
@@ -214,7 +214,11 @@ SolverParameter sgd() {
 class StepTimer {
  public:
   explicit StepTimer(Net& net) : net_(net) {
-    if (!FLAGS_inference) updater_ = std::make_unique<Updater>(sgd(), net);
+    if (FLAGS_inference) return;
+    updater_ = std::make_unique<Updater>(sgd(), net);
+    StepScalars step = net.ops().step();
+    step.loss_scale = scale_.value();
+    net.ops().set_step(step);
   }
 
   void step() {
@@ -227,7 +231,7 @@ class StepTimer {
       net_.ops().synchronize();
     }));
     update_.push_back(timed([&] {
-      updater_->update(iteration_++, kRate);
+      updater_->update(iteration_++, kRate, scale_);
       net_.ops().synchronize();
     }));
     total_.back() += backward_.back() + update_.back();
@@ -250,6 +254,7 @@ class StepTimer {
  private:
   Net& net_;
   std::unique_ptr<Updater> updater_;
+  LossScale scale_{NetParameter(), net_.precision()};
   std::vector<double> forward_, backward_, update_, total_;
   float loss_ = 0;
   int iteration_ = 0;
@@ -279,6 +284,9 @@ void measure_net(const std::shared_ptr<Ops>& ops) {
   options.train = !FLAGS_inference;
   options.fuse = FLAGS_fuse == "on";
   options.force_nchw = FLAGS_layout == "nchw";
+  options.precision = FLAGS_precision == "bf16"  ? DType::bf16
+                      : FLAGS_precision == "f16" ? DType::f16
+                                                 : DType::f32;
   options.log = false;
   options.seed = 1;
   options.file = FLAGS_model;
@@ -348,8 +356,9 @@ int run_program() {
     require(FLAGS_clock == "wall" || FLAGS_clock == "cpu", "--clock is wall or cpu, not \"",
             FLAGS_clock, "\"");
     if (FLAGS_threads > 0) omp_set_num_threads(FLAGS_threads);
-    require(FLAGS_precision == "f32" || (FLAGS_precision == "tf32" && FLAGS_gpu >= 0),
-            "--precision is f32 or, with --gpu, tf32, not \"", FLAGS_precision, "\"");
+    const bool is_of_gpu = FLAGS_precision == "tf32" || FLAGS_precision == "f16";
+    require(FLAGS_precision == "f32" || FLAGS_precision == "bf16" || (is_of_gpu && FLAGS_gpu >= 0),
+            "--precision is f32, bf16 or, with --gpu, tf32 or f16, not \"", FLAGS_precision, "\"");
     const std::shared_ptr<Ops> ops = make_ops({.gpu = FLAGS_gpu >= 0,
                                                .index = std::max(0, FLAGS_gpu),
                                                .tf32 = FLAGS_precision == "tf32"});

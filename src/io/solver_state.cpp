@@ -20,6 +20,7 @@ void from_message(const SolverState& proto, SolverSnapshot* state) {
   if (proto.has_seed()) state->seed = proto.seed();
   if (proto.has_forward_count()) state->forward_count = proto.forward_count();
   if (proto.has_loss_scale()) state->loss_scale = proto.loss_scale();
+  state->loss_scale_steps = proto.loss_scale_steps();
   for (const DataCursor& cursor : proto.cursor()) {
     state->cursors.push_back({cursor.net(), cursor.layer(), cursor.record()});
   }
@@ -38,7 +39,10 @@ SolverState to_message(const SolverSnapshot& state) {
   proto.set_learned_net(state.learned_net);
   if (state.seed) proto.set_seed(*state.seed);
   if (state.forward_count) proto.set_forward_count(*state.forward_count);
-  if (state.loss_scale) proto.set_loss_scale(*state.loss_scale);
+  if (state.loss_scale) {
+    proto.set_loss_scale(*state.loss_scale);
+    proto.set_loss_scale_steps(state.loss_scale_steps);
+  }
   for (const RecordCursor& cursor : state.cursors) {
     DataCursor* out = proto.add_cursor();
     out->set_net(cursor.net);
@@ -96,6 +100,8 @@ void read_own_fields(const Hdf5File& file, SolverSnapshot* state) {
     state->forward_count = static_cast<uint64_t>(*count);
   }
   if (file.has("crema/loss_scale")) state->loss_scale = file.read("crema/loss_scale").data.at(0);
+  state->loss_scale_steps =
+      static_cast<int>(read_number(file, "crema/loss_scale_steps").value_or(0));
   if (file.has("crema/test_forward_counts")) {
     for (int64_t count : file.read_integers("crema/test_forward_counts")) {
       state->test_forward_counts.push_back(static_cast<uint64_t>(count));
@@ -139,7 +145,10 @@ void write_own_fields(const SolverSnapshot& state, Hdf5File* file) {
   };
   if (state.seed) write_number("seed", *state.seed);
   if (state.forward_count) write_number("forward_count", *state.forward_count);
-  if (state.loss_scale) file->write("crema/loss_scale", {1}, &*state.loss_scale);
+  if (state.loss_scale) {
+    file->write("crema/loss_scale", {1}, &*state.loss_scale);
+    write_number("loss_scale_steps", static_cast<uint64_t>(state.loss_scale_steps));
+  }
   if (!state.test_forward_counts.empty()) {
     const std::vector<int64_t> counts(state.test_forward_counts.begin(),
                                       state.test_forward_counts.end());

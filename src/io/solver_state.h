@@ -37,6 +37,7 @@ struct SolverSnapshot {
   std::optional<uint64_t> seed;
   std::optional<uint64_t> forward_count;
   std::optional<float> loss_scale;
+  int loss_scale_steps = 0;  // since it last changed
   std::vector<RecordCursor> cursors;
   std::vector<uint64_t> test_forward_counts;
   std::optional<BestScore> best;

@@ -75,7 +75,7 @@ void Solver::iterate() {
     tell(-1, smoothed_loss(), rate, outputs);
   }
   try {
-    updater_->update(iter_, rate);
+    updater_->update(iter_, rate, *loss_scale_);
   } catch (const Error& error) {
     throw error.at(str("iteration ", iter_));
   }

@@ -48,9 +48,10 @@ struct SolverOptions {
   std::shared_ptr<Communicator> group;
   std::string resume;  // a solver state to go on from; the solver's weights are not loaded then
   bool fuse = true, force_nchw = false;
-  size_t memory_limit = 0;  // of the train net with its histories, in bytes; 0: the device's
-  std::string trace;        // a file for the trace of one iteration; empty: none
-  ReadOptions read;         // of net files
+  std::optional<DType> precision;  // of the nets' blobs; nothing: as their fields say
+  size_t memory_limit = 0;         // of the train net with its histories, in bytes; 0: the device's
+  std::string trace;               // a file for the trace of one iteration; empty: none
+  ReadOptions read;                // of net files
   std::function<SolverRequest()> take_request = [] { return SolverRequest{}; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   std::function<void(const SolverEvent&)> observe = [](const SolverEvent&) {};
@@ -90,6 +91,7 @@ class Solver {
   }
   const Updater& updater() const { return *updater_; }
   uint64_t seed() const { return seed_; }
+  const LossScale& loss_scale() const { return *loss_scale_; }
   /// The loss as displayed: the mean of the last average_loss iterations.
   double smoothed_loss() const;
   bool stopped_early() const { return stop_; }
@@ -113,6 +115,7 @@ class Solver {
   void check_fields() const;
   void start(const std::optional<SolverSnapshot>& state);
   void build_nets();
+  void use_loss_scale();
   NetOptions net_options(const NetSource& source, Phase phase) const;
   void restore_history(const SolverSnapshot& state);
   void restore_place(const SolverSnapshot& state);
@@ -156,6 +159,7 @@ class Solver {
   std::vector<TestNet> tests_;
   LearningRate rate_;
   std::unique_ptr<Updater> updater_;
+  std::optional<LossScale> loss_scale_;
   int iter_ = 0;
   bool stop_ = false;
   std::string last_state_;  // of this run

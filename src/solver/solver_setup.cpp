@@ -152,6 +152,7 @@ NetOptions Solver::net_options(const NetSource& source, Phase phase) const {
   options.keep_all = phase == TRAIN && param_.debug_info();
   options.fuse = options_.fuse;
   options.force_nchw = options_.force_nchw;
+  options.precision = options_.precision;
   if (phase == TRAIN) {
     options.memory_limit = options_.memory_limit;
     options.histories = history_count(parse_rule(param_.type()));
@@ -171,6 +172,12 @@ void Solver::build_nets() {
   LOG(INFO) << "Creating training net " << (train.file == options_.file ? "specified in " : "from ")
             << train.origin << (train.file == options_.file ? "." : "");
   net_ = std::make_unique<Net>(train.net, net_options(train, TRAIN), options_.ops);
+  try {
+    loss_scale_.emplace(train.net, net_->precision());
+  } catch (const Error& error) {
+    throw error.at(train.file);
+  }
+  use_loss_scale();
   for (const NetSource& source : tests) {
     LOG(INFO) << "Creating test net (#" << tests_.size() << ") specified by " << source.origin;
     tests_.push_back({.net = std::make_unique<Net>(source.net, net_options(source, TEST),
@@ -181,6 +188,13 @@ void Solver::build_nets() {
                       .detections = {},
                       .began = {}});
   }
+}
+
+/// From now on backward multiplies by it.
+void Solver::use_loss_scale() {
+  StepScalars step = net_->ops().step();
+  step.loss_scale = loss_scale_->value();
+  net_->ops().set_step(step);
 }
 
 std::string Solver::snapshot() {
@@ -199,6 +213,10 @@ std::string Solver::snapshot() {
   state.seed = seed_;
   state.forward_count = net_->forward_count();
   state.best = best_;
+  if (loss_scale_->is_in_use()) {
+    state.loss_scale = loss_scale_->value();
+    state.loss_scale_steps = loss_scale_->steps();
+  }
   // Counted over all ranks, so that another number of them can go on.
   const auto keep = [&](int net, const std::string& layer, uint64_t record, int readers) {
     const uint64_t of_all = record * static_cast<uint64_t>(readers);
@@ -232,6 +250,8 @@ void Solver::restore_place(const SolverSnapshot& state) {
   rate_.set_current_step(state.current_step);
   last_state_ = options_.resume;
   best_ = state.best;
+  if (state.loss_scale) loss_scale_->restore(*state.loss_scale, state.loss_scale_steps);
+  use_loss_scale();
   if (state.forward_count) {
     restore_cursors(state);
   } else {

@@ -190,10 +190,10 @@ double Updater::gradient_norm() const {
   return std::sqrt(sum);
 }
 
-float Updater::clip_factor() const {
+/// norm: of the gradients as they are to be used.
+float Updater::clip_factor(double norm) const {
   const float clip = param_.clip_gradients();
   if (clip < 0) return 1;
-  const double norm = gradient_norm() / ranks();
   require(std::isfinite(norm), "the L2 norm of the gradients is ", norm,
           ", there is nothing to clip");
   if (norm <= clip) return 1;
@@ -212,13 +212,37 @@ void Updater::join_gradients() {
   }
 }
 
-void Updater::update(int iter, float rate) {
+bool Updater::is_overflow(int iter, double norm, LossScale& scale) {
+  if (!scale.is_in_use()) return false;
+  if (std::isfinite(norm)) {
+    scale.count_step();
+    return false;
+  }
+  const float before = scale.value();
+  scale.overflow();
+  LOG_IF(INFO, group_ == nullptr || group_->rank() == 0)
+      << "Iteration " << iter << ": gradients overflow at loss scale " << before
+      << ", the step is skipped; the loss scale is " << scale.value();
+  return true;
+}
+
+void Updater::update(int iter, float rate, LossScale& scale) {
   join_gradients();
   const TraceSpan span("update", "update", true);
+  const float used_scale = scale.value();
+  const bool needs_norm = param_.clip_gradients() >= 0 || scale.is_in_use();
+  const double norm = needs_norm ? gradient_norm() / ranks() / used_scale : 0;
+  if (is_overflow(iter, norm, scale)) {
+    StepScalars step = net_.ops().step();
+    step.loss_scale = scale.value();
+    return net_.ops().set_step(step);
+  }
   const float momentum = momentum_at(param_, iter, rate), decay = weight_decay_at(param_, iter);
   StepScalars step;
   step.rate = rate;
-  step.grad_scale = clip_factor() / static_cast<float>(param_.iter_size() * ranks());
+  step.grad_scale =
+      clip_factor(norm) / (static_cast<float>(param_.iter_size() * ranks()) * used_scale);
+  step.loss_scale = scale.value();
   step.iteration = iter;
   step.forward_count = net_.forward_count();
   const double t = iter + 1.0;

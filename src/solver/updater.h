@@ -11,6 +11,7 @@
 #include "ops/ops.h"
 #include "ops/replay.h"
 #include "parallel/communicator.h"
+#include "solver/loss_scale.h"
 
 namespace crema {
 
@@ -38,8 +39,10 @@ class Updater {
   /// w -= the rule's step of the gradients that backward left (the mean over all ranks'), with
   /// `rate` and the iteration's
   /// number before it is counted. Logs a line where clip_gradients scales. Throws Error when the
-  /// norm to clip is not finite.
-  void update(int iter, float rate);
+  /// norm to clip is not finite. Gradients have been multiplied by the scale, which is undone here
+  /// and adapted: where one is in use and the gradients are not finite, the step is skipped, with a
+  /// line of the log. What the next backward multiplies by is left in the step scalars.
+  void update(int iter, float rate, LossScale& scale);
 
   /// Zeros for statistics and for parameters that never learn, which count too.
   std::vector<HostBlob> history() const;
@@ -81,7 +84,8 @@ class Updater {
   void update_by_layer(const GroupState& state, UpdateRule rule, const StepScalars& step);
   void update_adamw(const GroupState& state, UpdateRule rule);
   void update_lamb(const GroupState& state, UpdateRule rule, float rate);
-  float clip_factor() const;
+  float clip_factor(double norm) const;
+  bool is_overflow(int iter, double norm, LossScale& scale);
   std::vector<Place> places() const;
 
   Net& net_;

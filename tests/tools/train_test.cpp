@@ -156,7 +156,7 @@ TEST(Train, AnswersMistakesWithOneLine) {
       {"solver as snapshot", train(solver, {"--snapshot=solver.prototxt"}), "solver.prototxt: "},
       {"cpu and gpu", train(solver, {"--gpu=0"}), "--cpu and --gpu exclude each other"},
       {"precision", train(solver, {"--precision=f16"}),
-       "--precision=f16: only f32 is there on a CPU"},
+       "--precision=f16: a CPU has f32 and bf16 only"},
       {"tf32", train(solver, {"--precision=tf32"}), "--precision=tf32 needs a GPU"},
       {"layout", train(solver, {"--layout=nhcw"}), "did you mean nchw?"},
       {"fuse", train(solver, {"--fuse=yes"}), "--fuse is on or off, not \"yes\""},

@@ -42,10 +42,12 @@ DEFINE_string(fuse, "on",
 DEFINE_string(layout, "auto",
               "train, test, time, run, summary, classify: auto or nchw: the order of blobs in "
               "memory");
-DEFINE_string(precision, "f32",
-              "train, test, time, run, summary, classify: the number type of blobs: f32; tf32: "
-              "products of f32 on a GPU's tensor cores, "
-              "rounded to 10 bits of mantissa");
+DEFINE_string(
+    precision, "f32",
+    "train, test, time, run, summary, classify: the number type of blobs: f32; bf16 or, on "
+    "a GPU, f16: 16 bits where layers take it, parameters stay f32; tf32: products of f32 "
+    "on a GPU's tensor cores, rounded to 10 bits of mantissa. Without the flag the net's "
+    "fields say");
 DEFINE_string(
     memory_limit, "",
     "train, time, run, summary: what the net may take, as 2G or 512M; activations are dropped and "
@@ -81,12 +83,15 @@ size_t bytes_flag(const char* flag, const std::string& text) {
   return static_cast<size_t>(number * std::pow(1024.0, found - units.begin()));
 }
 
+/// Of blobs: f32 with tf32 too.
+DType blob_type() {
+  if (FLAGS_precision == "bf16") return DType::bf16;
+  return FLAGS_precision == "f16" ? DType::f16 : DType::f32;
+}
+
 void require_precision(const Device& device) {
-  const DType type = FLAGS_precision == "bf16"  ? DType::bf16
-                     : FLAGS_precision == "f16" ? DType::f16
-                                                : DType::f32;
-  if (type == DType::f32) return;
-  const auto reason = make_ops(device)->why_not_precision(type);
+  if (blob_type() == DType::f32) return;
+  const auto reason = make_ops(device)->why_not_precision(blob_type());
   require(!reason, "--precision=", FLAGS_precision, ": ", reason.value_or(""));
 }
 
@@ -180,6 +185,7 @@ NetOptions net_options() {
   NetOptions options;
   options.fuse = FLAGS_fuse == "on";
   options.force_nchw = FLAGS_layout == "nchw";
+  if (!gflags::GetCommandLineFlagInfoOrDie("precision").is_default) options.precision = blob_type();
   if (FLAGS_seed >= 0) options.seed = static_cast<uint64_t>(FLAGS_seed);
   options.file = FLAGS_model;
   options.memory_limit = bytes_flag("memory_limit", FLAGS_memory_limit);

@@ -111,6 +111,7 @@ int summary_command() {
     NetOptions plain = options;
     plain.fuse = false;
     plain.force_nchw = true;  // no layers but those of the file
+    plain.precision = DType::f32;
     Net net(model, plain, ops);
     std::printf("%s, phase %s\n", net.name().c_str(), Phase_Name(net.phase()).c_str());
     print_table(rows_of(net));

@@ -85,6 +85,7 @@ int train_command() {
   options.resume = FLAGS_snapshot;
   options.fuse = net.fuse;
   options.force_nchw = net.force_nchw;
+  options.precision = net.precision;
   options.trace = FLAGS_trace;
   options.memory_limit = net.memory_limit;
   options.read = read_options();

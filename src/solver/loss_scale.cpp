@@ -1,0 +1,40 @@
+// Powers of two times the first scale, so that scaling rounds nothing.
+#include "solver/loss_scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace crema {
+
+LossScale::LossScale(const NetParameter& net, DType type) {
+  const float written = net.global_grad_scale();
+  require(std::isfinite(written) && written > 0, "global_grad_scale must be above 0, not ",
+          written);
+  if (type != DType::f16) return;
+  in_use_ = true;
+  adapts_ = !net.has_global_grad_scale() || net.global_grad_scale_adaptive();
+  value_ = net.has_global_grad_scale() ? written : kFirst;
+}
+
+void LossScale::count_step() {
+  if (!adapts_ || ++steps_ < kGrowthInterval) return;
+  steps_ = 0;
+  value_ = std::min(2 * value_, std::max(value_, kLargest));
+}
+
+void LossScale::overflow() {
+  steps_ = 0;
+  if (!adapts_) return;
+  require(value_ > 1.0F / 1024, "the gradients are not finite, whatever the loss scale");
+  value_ /= 2;
+}
+
+void LossScale::restore(float value, int steps) {
+  if (!in_use_ || !(value > 0)) return;
+  value_ = value;
+  steps_ = steps;
+}
+
+}  // namespace crema
