@@ -67,9 +67,7 @@ class CudnnConvPlan : public ConvPlan {
     void* target = adds ? part<void>(gradient_at_) : dx.t.data;
     graphs_.data->run(ops_.cudnn().handle(),
                       {.x = target, .w = weights(w), .y = dy.data, .workspace = library_scratch()});
-    if (adds) {
-      convert_tensor({target, desc_.x}, {dx.t.data, desc_.x}, Write::accumulate, ops_.stream());
-    }
+    if (adds) ops_.add({target, desc_.x}, {dx.t.data, desc_.x});
   }
 
   void backward_params(CTensor x, CTensor dy, Grad dw, Grad db) override {
@@ -116,6 +114,9 @@ std::optional<std::string> CudaOps::why_not(const ConvDesc& desc) const {
     }
   }
   if (desc.w.dtype != DType::f32) return "a convolution's weights are given as 32-bit floats";
+  if (is_low(desc.x.dtype) && desc.pad.axes > 3) {
+    return "cuDNN has convolutions of up to three axes, and 16-bit ones have no other";
+  }
   return std::nullopt;
 }
 

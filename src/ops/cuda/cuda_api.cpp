@@ -77,6 +77,12 @@ int device_count() {
   return count;
 }
 
+int architecture_of(int index) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return 10 * properties.major + properties.minor;
+}
+
 std::string describe_device(int index) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");

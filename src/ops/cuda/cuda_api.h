@@ -20,6 +20,9 @@ int device_count();
 /// "NVIDIA H200 (sm_90, 139.8 GiB, driver 13.0, CUDA 13.0)".
 std::string describe_device(int index);
 
+/// A card's architecture: 90 for sm_90.
+int architecture_of(int index);
+
 /// The current card's memory, in all.
 size_t device_bytes();
 

@@ -45,6 +45,14 @@ CudaOps::CudaOps(const Device& device)
 
 CudaOps::~CudaOps() = default;
 
+std::optional<std::string> CudaOps::why_not_precision(DType type) const {
+  if (type == DType::f32 || type == DType::f16) return std::nullopt;
+  if (type != DType::bf16) return "a GPU has f32, bf16 and f16 only";
+  const int architecture = architecture_of(device_.index);
+  if (architecture >= 80) return std::nullopt;
+  return str("sm_", architecture, " does not multiply bf16 numbers; f16 is there");
+}
+
 Cudnn& CudaOps::cudnn() {
   if (!cudnn_) cudnn_ = std::make_unique<Cudnn>(stream_.get());
   return *cudnn_;

@@ -23,6 +23,8 @@ class CudaOps : public Ops {
   std::string describe() const override { return describe_device(device_.index); }
 
   std::optional<std::string> why_not(const ConvDesc& desc) const override;
+  std::optional<std::string> why_not_precision(DType type) const override;
+  bool computes(Family, DType type) const override { return type == DType::f32 || is_low(type); }
   Layout preferred(const ConvDesc& desc) const override;
   std::unique_ptr<ConvPlan> plan(const ConvDesc& desc) override;
   std::unique_ptr<LinearPlan> plan(const LinearDesc& desc) override;

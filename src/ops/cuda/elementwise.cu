@@ -8,12 +8,12 @@
 namespace crema::cuda {
 namespace {
 
-template <class Formula>
+template <class Formula, class T>
 struct Forward {
   Formula f;
-  const float* x;
-  float* y;
-  __device__ void single(int64_t i) const { y[i] = f(x[i]); }
+  const T* x;
+  T* y;
+  __device__ void single(int64_t i) const { narrow_to(f(widen(x[i])), y[i]); }
   __device__ void four(int64_t i) const {
     Four v = load4(x + i);
     for (float& e : v.v) e = f(e);
@@ -21,15 +21,15 @@ struct Forward {
   }
 };
 
-template <class Formula>
+template <class Formula, class T>
 struct Backward {
   Formula f;
-  const float *x, *y, *dy;
-  float* dx;
+  const T *x, *y, *dy;
+  T* dx;
   bool accumulate;
   __device__ void single(int64_t i) const {
-    const float g = dy[i] * f.gradient(x[i], y[i]);
-    dx[i] = accumulate ? dx[i] + g : g;
+    const float g = widen(dy[i]) * f.gradient(widen(x[i]), widen(y[i]));
+    narrow_to(accumulate ? widen(dx[i]) + g : g, dx[i]);
   }
   __device__ void four(int64_t i) const {
     const Four a = load4(x + i), b = load4(y + i);
@@ -43,10 +43,11 @@ struct Backward {
   }
 };
 
+template <class T>
 struct AddTo {
-  const float* src;
-  float* dst;
-  __device__ void single(int64_t i) const { dst[i] += src[i]; }
+  const T* src;
+  T* dst;
+  __device__ void single(int64_t i) const { narrow_to(widen(dst[i]) + widen(src[i]), dst[i]); }
   __device__ void four(int64_t i) const {
     const Four a = load4(src + i);
     Four b = load4(dst + i);
@@ -71,11 +72,14 @@ void store_step(const StepScalars& step, StepScalars* to, cudaStream_t stream) {
 }
 
 void CudaOps::unary(Unary kind, UnaryArgs args, CTensor x, Tensor y) {
-  const float* from = x.f32();
-  float* to = y.f32();
-  with_formula(kind, args, [&](const auto& f) {
-    using Formula = std::decay_t<decltype(f)>;
-    for_elements(Forward<Formula>{f, from, to}, y.count(), are_aligned(from, to), stream());
+  with_float_type(y.desc.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto* from = static_cast<const T*>(x.data);
+    auto* to = static_cast<T*>(y.data);
+    with_formula(kind, args, [&](const auto& f) {
+      using Formula = std::decay_t<decltype(f)>;
+      for_elements(Forward<Formula, T>{f, from, to}, y.count(), are_aligned(from, to), stream());
+    });
   });
 }
 
@@ -83,20 +87,28 @@ void CudaOps::unary_backward(Unary kind, UnaryArgs args, CTensor x, CTensor y, C
                              Grad dx) {
   if (!dx) return;
   // Whichever is missing is not read by the formula, or has the same sign (relu).
-  const float* in = x ? x.f32() : y.f32();
-  const float* out = y ? y.f32() : in;
-  float* to = dx.t.f32();
-  const bool is_aligned = are_aligned(in, out, dy.f32(), to);
-  with_formula(kind, args, [&](const auto& f) {
-    using Formula = std::decay_t<decltype(f)>;
-    for_elements(Backward<Formula>{f, in, out, dy.f32(), to, dx.how == Write::accumulate},
-                 dx.t.count(), is_aligned, stream());
+  with_float_type(dx.t.desc.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto* in = static_cast<const T*>(x ? x.data : y.data);
+    const auto* out = y ? static_cast<const T*>(y.data) : in;
+    const auto* gradient = static_cast<const T*>(dy.data);
+    auto* to = static_cast<T*>(dx.t.data);
+    const bool is_aligned = are_aligned(in, out, gradient, to);
+    with_formula(kind, args, [&](const auto& f) {
+      using Formula = std::decay_t<decltype(f)>;
+      for_elements(Backward<Formula, T>{f, in, out, gradient, to, dx.how == Write::accumulate},
+                   dx.t.count(), is_aligned, stream());
+    });
   });
 }
 
 void CudaOps::add(CTensor src, Tensor dst) {
-  for_elements(AddTo{src.f32(), dst.f32()}, dst.count(), are_aligned(src.f32(), dst.f32()),
-               stream());
+  with_float_type(dst.desc.dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const auto* from = static_cast<const T*>(src.data);
+    auto* to = static_cast<T*>(dst.data);
+    for_elements(AddTo<T>{from, to}, dst.count(), are_aligned(from, to), stream());
+  });
 }
 
 void CudaOps::fill(float value, Tensor dst) {

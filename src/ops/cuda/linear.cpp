@@ -1,7 +1,10 @@
-// Inner product: matrix products with bias and ReLU on the way out; other activations follow.
+// Inner product: matrix products with bias and ReLU on the way out; other activations follow. For
+// 16-bit blobs a copy of the weights is made in their type once per update, and bias and activation
+// are one kernel behind the product: the library would want a bias of 16 bits.
 #include "base/error.h"
 #include "ops/cuda/channel_sums.h"
 #include "ops/cuda/cuda_ops.h"
+#include "ops/cuda/epilogue.h"
 #include "ops/cuda/gemm.h"
 
 namespace crema::cuda {
@@ -12,15 +15,25 @@ class GemmLinearPlan : public LinearPlan {
   GemmLinearPlan(CudaOps& ops, const LinearDesc& desc) : ops_(ops), desc_(desc) {}
 
   Needs needs() const override {
-    return {.scratch = desc_.train && desc_.bias ? bias_gradient_bytes(output()) : 0};
+    const auto weights = static_cast<size_t>(desc_.k * desc_.n);
+    return {.scratch = desc_.train && desc_.bias ? bias_gradient_bytes(output()) : 0,
+            .packed = is_low(desc_.dtype) ? weights * size_of(desc_.dtype) : 0};
   }
-  void bind(const Workspace& workspace) override { scratch_ = workspace.scratch.data; }
-  void weights_changed(CTensor) override {}
+  void bind(const Workspace& workspace) override {
+    scratch_ = workspace.scratch.data;
+    packed_ = workspace.packed.data;
+  }
+  void weights_changed(CTensor w) override {
+    if (!is_low(desc_.dtype)) return;
+    ops_.convert(matrix(w, rows(), cols()),
+                 {packed_, {.shape = {rows(), cols()}, .dtype = desc_.dtype}});
+  }
 
   void forward(CTensor x, CTensor w, CTensor b, Tensor y) override {
     if (desc_.m == 0 || desc_.n == 0) return;
-    const bool is_relu = desc_.act.kind == ActKind::relu && desc_.act.slope == 0;
     require(desc_.k > 0, "an inner product over 0 values");
+    if (is_low(desc_.dtype)) return forward_low(x, b, y);
+    const bool is_relu = desc_.act.kind == ActKind::relu && desc_.act.slope == 0;
     ops_.matrix_product().run({.a = x.data,
                                .b = w.data,
                                .c = y.data,
@@ -39,8 +52,8 @@ class GemmLinearPlan : public LinearPlan {
 
   void backward_data(CTensor dy, CTensor w, Grad dx) override {
     if (!dx) return;
-    ops_.gemm(false, desc_.transposed, 1.0f, matrix(dy, desc_.m, desc_.n),
-              matrix(w, rows(), cols()), matrix(dx.t, desc_.m, desc_.k), dx.how);
+    ops_.gemm(false, desc_.transposed, 1.0f, matrix(dy, desc_.m, desc_.n), weights(w),
+              matrix(dx.t, desc_.m, desc_.k), dx.how);
   }
 
   void backward_params(CTensor x, CTensor dy, Grad dw, Grad db) override {
@@ -54,7 +67,26 @@ class GemmLinearPlan : public LinearPlan {
   }
 
  private:
-  TensorDesc output() const { return {.shape = {desc_.m, desc_.n}}; }
+  void forward_low(const CTensor& x, const CTensor& b, const Tensor& y) {
+    ops_.matrix_product().run({.a = x.data,
+                               .b = packed_,
+                               .c = y.data,
+                               .m = desc_.m,
+                               .n = desc_.n,
+                               .k = desc_.k,
+                               .tb = !desc_.transposed,
+                               .input = desc_.dtype,
+                               .output = desc_.dtype});
+    if (!desc_.bias && desc_.act.kind == ActKind::none) return;
+    add_bias_and_activate({y.data, output()}, desc_.bias ? b : CTensor(), {}, desc_.act,
+                          ops_.stream());
+  }
+
+  TensorDesc output() const { return {.shape = {desc_.m, desc_.n}, .dtype = desc_.dtype}; }
+  CTensor weights(const CTensor& w) const {
+    if (!is_low(desc_.dtype)) return matrix(w, rows(), cols());
+    return {packed_, {.shape = {rows(), cols()}, .dtype = desc_.dtype}};
+  }
   static Tensor matrix(const Tensor& t, int64_t rows, int64_t cols) {
     return {t.data, {.shape = Shape{rows, cols}, .dtype = t.desc.dtype}};
   }
@@ -66,7 +98,7 @@ class GemmLinearPlan : public LinearPlan {
 
   CudaOps& ops_;
   LinearDesc desc_;
-  void* scratch_ = nullptr;
+  void *scratch_ = nullptr, *packed_ = nullptr;  // packed: 16-bit weights
 };
 
 }  // namespace

@@ -14,24 +14,27 @@ __device__ inline float inverse_of(float variance, float eps) {
 }
 
 /// Deviations from the channel's first value, and their squares.
+template <class T>
 struct Deviations {
-  const float* x;
+  const T* x;
   int64_t channel_stride;
   __device__ float2 operator()(int64_t at, int64_t c) const {
-    const float d = x[at] - x[c * channel_stride];
+    const float d = widen(x[at]) - widen(x[c * channel_stride]);
     return make_float2(d, d * d);
   }
 };
 
+template <class T>
 struct ForwardFactors {
-  const float *x, *gamma, *beta;
+  const T* x;
+  const float *gamma, *beta;
   float *mean, *variance, *scale, *shift;
   int64_t channel_stride;
   double share;  // 1 / rows
   float eps;
   __device__ void operator()(int64_t c, double sum, double squares) const {
     const double near = sum * share, v = squares * share - near * near;
-    mean[c] = static_cast<float>(static_cast<double>(x[c * channel_stride]) + near);
+    mean[c] = static_cast<float>(static_cast<double>(widen(x[c * channel_stride])) + near);
     variance[c] = static_cast<float>(v > 0 ? v : (v == v ? 0.0 : v));
     (*this)(c);
   }
@@ -41,15 +44,17 @@ struct ForwardFactors {
   }
 };
 
+template <class T>
 struct Apply {
   ChannelOf channel;
   Act act;
-  const float *x, *mean, *scale, *shift;
-  float* y;
+  const T* x;
+  const float *mean, *scale, *shift;
+  T* y;
   __device__ float value(float v, uint32_t c) const {
     return activate(act, (v - mean[c]) * scale[c] + shift[c]);
   }
-  __device__ void single(int64_t i) const { y[i] = value(x[i], channel.of(i)); }
+  __device__ void single(int64_t i) const { narrow_to(value(widen(x[i]), channel.of(i)), y[i]); }
   __device__ void four(int64_t i) const {
     const uint32_t c = channel.of(i), next = channel.is_nhwc ? 1 : 0;
     Four v = load4(x + i);
@@ -59,12 +64,14 @@ struct Apply {
 };
 
 /// The gradient before the activation, and its product with the deviation from the mean.
+template <class T>
 struct GradientSums {
   Act act;
-  const float *x, *y, *dy, *mean;
+  const T *x, *y, *dy;
+  const float* mean;
   __device__ float2 operator()(int64_t at, int64_t c) const {
-    const float g = dy[at] * activation_slope(act, y[at]);
-    return make_float2(g, g * (x[at] - mean[c]));
+    const float g = widen(dy[at]) * activation_slope(act, widen(y[at]));
+    return make_float2(g, g * (widen(x[at]) - mean[c]));
   }
 };
 
@@ -92,18 +99,20 @@ struct BackwardFactors {
   __device__ void operator()(int64_t c) const { (*this)(c, 0, 0); }
 };
 
+template <class T>
 struct InputGradient {
   ChannelOf channel;
   Act act;
-  const float *x, *y, *dy, *mean, *scale, *shift, *slant;
-  float* dx;
+  const T *x, *y, *dy;
+  const float *mean, *scale, *shift, *slant;
+  T* dx;
   bool accumulate;
   __device__ float value(float a, float out, float g, uint32_t c) const {
     return scale[c] * (g * activation_slope(act, out)) + (slant[c] * (a - mean[c]) + shift[c]);
   }
   __device__ void single(int64_t i) const {
-    const float v = value(x[i], y[i], dy[i], channel.of(i));
-    dx[i] = accumulate ? dx[i] + v : v;
+    const float v = value(widen(x[i]), widen(y[i]), widen(dy[i]), channel.of(i));
+    narrow_to(accumulate ? widen(dx[i]) + v : v, dx[i]);
   }
   __device__ void four(int64_t i) const {
     const uint32_t c = channel.of(i), next = channel.is_nhwc ? 1 : 0;
@@ -120,7 +129,6 @@ class KernelNormPlan : public NormPlan {
   KernelNormPlan(CudaOps& ops, const NormDesc& desc) : ops_(ops), desc_(desc) {
     require(desc.x.shape.axes() >= 2, "batch normalisation needs at least two axes, here are ",
             desc.x.shape.axes());
-    require(desc.x.dtype == DType::f32, "batch normalisation computes in 32-bit floats");
     shape_ = channel_shape(desc.x);
     sums_at_ = parts_.add(channel_sum_bytes(shape_));
     factors_at_ = parts_.add(3 * sizeof(float) * static_cast<size_t>(shape_.channels));
@@ -138,21 +146,26 @@ class KernelNormPlan : public NormPlan {
   void forward(CTensor x, Tensor mean, Tensor variance, CTensor gamma, CTensor beta,
                Tensor y) override {
     if (desc_.x.count() == 0) return;
-    const ForwardFactors factors{x.f32(), gamma.f32(), beta.f32(),       mean.f32(), variance.f32(),
-                                 scale_,  shift_,      channel_stride(), share(),    desc_.eps};
-    if (desc_.global_stats) {
-      for_channels(shape_.channels, factors, ops_.stream());
-    } else {
-      channel_sums(shape_, Deviations{x.f32(), channel_stride()}, factors, partial_, ops_.stream());
-    }
-    for_elements(Apply{ChannelOf(shape_), desc_.act, x.f32(), mean.f32(), scale_, shift_, y.f32()},
-                 desc_.x.count(), suits_four(x.f32(), y.f32()), ops_.stream());
+    with_float_type(desc_.x.dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      const auto* in = static_cast<const T*>(x.data);
+      auto* out = static_cast<T*>(y.data);
+      const ForwardFactors<T> factors{
+          in,     gamma.f32(), beta.f32(),       mean.f32(), variance.f32(),
+          scale_, shift_,      channel_stride(), share(),    desc_.eps};
+      if (desc_.global_stats) {
+        for_channels(shape_.channels, factors, ops_.stream());
+      } else {
+        channel_sums(shape_, Deviations<T>{in, channel_stride()}, factors, partial_, ops_.stream());
+      }
+      for_elements(Apply<T>{ChannelOf(shape_), desc_.act, in, mean.f32(), scale_, shift_, out},
+                   desc_.x.count(), suits_four(in, out), ops_.stream());
+    });
   }
 
   void backward(CTensor x, CTensor y, CTensor mean, CTensor variance, CTensor gamma, CTensor dy,
                 Grad dx, Grad dgamma, Grad dbeta) override {
     if (desc_.x.count() == 0) return;
-    const float* out = desc_.act.kind == ActKind::none ? dy.f32() : y.f32();
     const BackwardFactors factors{variance.f32(),
                                   gamma.f32(),
                                   dgamma.t.f32(),
@@ -164,16 +177,23 @@ class KernelNormPlan : public NormPlan {
                                   desc_.eps,
                                   dgamma.how == Write::accumulate,
                                   dbeta.how == Write::accumulate};
-    if (desc_.global_stats && !dgamma && !dbeta) {
-      for_channels(shape_.channels, factors, ops_.stream());
-    } else {
-      channel_sums(shape_, GradientSums{desc_.act, x.f32(), out, dy.f32(), mean.f32()}, factors,
-                   partial_, ops_.stream());
-    }
-    if (!dx) return;
-    for_elements(InputGradient{ChannelOf(shape_), desc_.act, x.f32(), out, dy.f32(), mean.f32(),
-                               scale_, shift_, slant_, dx.t.f32(), dx.how == Write::accumulate},
-                 desc_.x.count(), suits_four(x.f32(), out, dy.f32(), dx.t.f32()), ops_.stream());
+    with_float_type(desc_.x.dtype, [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      const auto* in = static_cast<const T*>(x.data);
+      const auto* gradient = static_cast<const T*>(dy.data);
+      const auto* out = desc_.act.kind == ActKind::none ? gradient : static_cast<const T*>(y.data);
+      if (desc_.global_stats && !dgamma && !dbeta) {
+        for_channels(shape_.channels, factors, ops_.stream());
+      } else {
+        channel_sums(shape_, GradientSums<T>{desc_.act, in, out, gradient, mean.f32()}, factors,
+                     partial_, ops_.stream());
+      }
+      if (!dx) return;
+      auto* to = static_cast<T*>(dx.t.data);
+      for_elements(InputGradient<T>{ChannelOf(shape_), desc_.act, in, out, gradient, mean.f32(),
+                                    scale_, shift_, slant_, to, dx.how == Write::accumulate},
+                   desc_.x.count(), suits_four(in, out, gradient, to), ops_.stream());
+    });
   }
 
  private:

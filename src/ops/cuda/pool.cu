@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "ops/cuda/cuda_ops.h"
-#include "ops/cuda/launch.h"
+#include "ops/cuda/vector_loop.h"
 
 namespace crema::cuda {
 namespace {
@@ -21,8 +21,9 @@ struct PoolArgs {
   /// Per output which element of its window won: bytes (255: none), or int32 (-1: none).
   bool has_wide_winner;
   void* winner;
-  const float *x, *dy;
-  float *y, *mask, *dx;
+  const void *x, *dy;  // y and dx alike: of the kernels' T
+  void *y, *dx;
+  float* mask;
   uint64_t seed;
   const uint64_t* forward_count;
 };
@@ -110,20 +111,22 @@ struct Sample {
   int t;
 };
 
-__device__ Sample max_of(const PoolArgs& a, const Place& o, const float* x, int64_t stride) {
+template <class T>
+__device__ Sample max_of(const PoolArgs& a, const Place& o, const T* x, int64_t stride) {
   Sample best{kLowest, -1};
   over_window(a, o, [&](int at, int t) {
-    const float v = x[at * stride];
+    const float v = widen(x[at * stride]);
     if (v > best.value) best = {v, t};
   });
   return best;
 }
 
 /// Zeiler and Fergus 2013: an element by its share of the sum, or the expectation of that.
-__device__ Sample sample_of(const PoolArgs& a, const Element& e, const float* x, int64_t stride) {
+template <class T>
+__device__ Sample sample_of(const PoolArgs& a, const Element& e, const T* x, int64_t stride) {
   float sum = 0, squares = 0;
   over_window(a, e.place, [&](int at, int) {
-    const float v = x[at * stride];
+    const float v = widen(x[at * stride]);
     sum += v;
     squares += v * v;
   });
@@ -135,7 +138,7 @@ __device__ Sample sample_of(const PoolArgs& a, const Element& e, const float* x,
   Sample first{0, -1}, chosen{0, -1};
   float passed = 0;
   over_window(a, e.place, [&](int at, int t) {
-    const float v = x[at * stride];
+    const float v = widen(x[at * stride]);
     passed += v;
     if (first.t < 0) first = {v, t};
     if (chosen.t < 0 && passed > limit) chosen = {v, t};
@@ -143,20 +146,22 @@ __device__ Sample sample_of(const PoolArgs& a, const Element& e, const float* x,
   return chosen.t < 0 ? first : chosen;
 }
 
+template <class T>
 __global__ void __launch_bounds__(kThreads) pool_forward(PoolArgs a, int64_t count) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x, stride = a.is_nhwc ? a.channels : 1;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const Element e = element_of(a, a.out, i);
-    const float* x = a.x + start_of(a, a.size, e);
+    const T* x = static_cast<const T*>(a.x) + start_of(a, a.size, e);
+    T& y = static_cast<T*>(a.y)[i];
     if (a.kind == PoolKind::average) {
       float sum = 0;
-      over_window(a, e.place, [&](int at, int) { sum += x[at * stride]; });
-      a.y[i] = sum / divisor_of(a, e.place);
+      over_window(a, e.place, [&](int at, int) { sum += widen(x[at * stride]); });
+      narrow_to(sum / divisor_of(a, e.place), y);
       continue;
     }
     const Sample s =
         a.kind == PoolKind::max ? max_of(a, e.place, x, stride) : sample_of(a, e, x, stride);
-    a.y[i] = s.value;
+    narrow_to(s.value, y);
     if (a.winner && a.has_wide_winner) static_cast<int32_t*>(a.winner)[i] = s.t;
     if (a.winner && !a.has_wide_winner) {
       static_cast<uint8_t*>(a.winner)[i] = static_cast<uint8_t>(s.t);
@@ -166,13 +171,16 @@ __global__ void __launch_bounds__(kThreads) pool_forward(PoolArgs a, int64_t cou
 }
 
 /// What output at i gives to the input that is element t of its window.
+template <class T>
 __device__ float share_of(const PoolArgs& a, const Place& o, int64_t i, int t) {
-  if (a.kind == PoolKind::average) return a.dy[i] / divisor_of(a, o);
+  const T* dy = static_cast<const T*>(a.dy);
+  if (a.kind == PoolKind::average) return widen(dy[i]) / divisor_of(a, o);
   const int won = a.has_wide_winner ? static_cast<const int32_t*>(a.winner)[i]
                                     : static_cast<const uint8_t*>(a.winner)[i];
-  return won == t ? a.dy[i] : 0.0f;
+  return won == t ? widen(dy[i]) : 0.0f;
 }
 
+template <class T>
 __global__ void __launch_bounds__(kThreads) pool_backward(PoolArgs a, int64_t count) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x, stride = a.is_nhwc ? a.channels : 1;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -193,11 +201,12 @@ __global__ void __launch_bounds__(kThreads) pool_backward(PoolArgs a, int64_t co
         for (o.v[2] = begin[2]; o.v[2] < end[2]; ++o.v[2]) {
           const int t = th * a.kernel[2] + e.place.v[2] - o.v[2] * a.stride[2] + a.pad[2];
           const int64_t at = (int64_t{o.v[0]} * a.out[1] + o.v[1]) * a.out[2] + o.v[2];
-          sum += share_of(a, o, start + at * stride, t);
+          sum += share_of<T>(a, o, start + at * stride, t);
         }
       }
     }
-    a.dx[i] = a.accumulate ? a.dx[i] + sum : sum;
+    T& dx = static_cast<T*>(a.dx)[i];
+    narrow_to(a.accumulate ? widen(dx) + sum : sum, dx);
   }
 }
 
@@ -206,7 +215,6 @@ class KernelPoolPlan : public PoolPlan {
   KernelPoolPlan(CudaOps& ops, const PoolDesc& desc) : ops_(ops), desc_(desc) {
     require(desc.kernel.axes >= 1 && desc.kernel.axes <= 3,
             "pooling takes one to three spatial axes, here are ", desc.kernel.axes);
-    require(desc.x.dtype == DType::f32, "pooling computes in 32-bit floats");
     for (int a = 0; a < 3; ++a) {
       args_.size[a] = args_.out[a] = args_.kernel[a] = args_.stride[a] = 1;
     }
@@ -237,22 +245,27 @@ class KernelPoolPlan : public PoolPlan {
 
   void forward(CTensor x, Tensor y, Tensor mask) override {
     PoolArgs args = args_;
-    args.x = x.f32();
-    args.y = y.f32();
+    args.x = x.data;
+    args.y = y.data;
     args.mask = mask.f32();
     args.forward_count = &ops_.step_scalars()->forward_count;
-    cuda::launch(pool_forward, blocks_for(y.count(), kThreads), kThreads, 0, ops_.stream(), args,
-                 y.count());
+    with_float_type(desc_.x.dtype, [&](auto* type) {
+      cuda::launch(pool_forward<std::remove_pointer_t<decltype(type)>>,
+                   blocks_for(y.count(), kThreads), kThreads, 0, ops_.stream(), args, y.count());
+    });
   }
 
   void backward(CTensor, CTensor, CTensor dy, Grad dx) override {
     if (!dx) return;
     PoolArgs args = args_;
-    args.dy = dy.f32();
-    args.dx = dx.t.f32();
+    args.dy = dy.data;
+    args.dx = dx.t.data;
     args.accumulate = dx.how == Write::accumulate;
-    cuda::launch(pool_backward, blocks_for(dx.t.count(), kThreads), kThreads, 0, ops_.stream(),
-                 args, dx.t.count());
+    with_float_type(desc_.x.dtype, [&](auto* type) {
+      cuda::launch(pool_backward<std::remove_pointer_t<decltype(type)>>,
+                   blocks_for(dx.t.count(), kThreads), kThreads, 0, ops_.stream(), args,
+                   dx.t.count());
+    });
   }
 
  private:

@@ -2,7 +2,9 @@
 // f32 elements.
 #pragma once
 
+#include "base/dtype.h"
 #include "ops/cuda/launch.h"
+#include "ops/small_floats.h"
 
 namespace crema::cuda {
 
@@ -19,6 +21,33 @@ __device__ inline Four load4(const float* from) {
 
 __device__ inline void store4(float* to, const Four& f) {
   *reinterpret_cast<float4*>(to) = make_float4(f.v[0], f.v[1], f.v[2], f.v[3]);
+}
+
+/// The same of 16-bit floats, which are computed with as f32.
+template <class T>
+struct alignas(4 * sizeof(T)) FourLow {
+  T v[4];
+};
+
+template <class T>
+__device__ inline Four load4(const T* from) {
+  const auto low = *reinterpret_cast<const FourLow<T>*>(from);
+  return {{widen(low.v[0]), widen(low.v[1]), widen(low.v[2]), widen(low.v[3])}};
+}
+
+template <class T>
+__device__ inline void store4(T* to, const Four& f) {
+  FourLow<T> low;
+  for (int k = 0; k < 4; ++k) narrow_to(f.v[k], low.v[k]);
+  *reinterpret_cast<FourLow<T>*>(to) = low;
+}
+
+/// Calls action with a null pointer of a float type; other types are f32.
+template <class Action>
+void with_float_type(DType dtype, const Action& action) {
+  if (dtype == DType::bf16) return action(static_cast<Bf16*>(nullptr));
+  if (dtype == DType::f16) return action(static_cast<F16*>(nullptr));
+  action(static_cast<float*>(nullptr));
 }
 
 /// F has single(i) for element i and four(i) for elements i to i + 3.
