@@ -17,6 +17,16 @@ std::vector<float> read_nchw(Ops& ops, const Tensor& tensor) {
   return values;
 }
 
+/// In nchw order and without the loss scale; zeros where there is no such tensor.
+std::vector<float> Net::Impl::read_gradient(const Tensor& tensor) const {
+  if (!tensor) return std::vector<float>(static_cast<size_t>(tensor.count()));
+  std::vector<float> values = read_nchw(*ops, tensor);
+  if (loss_scale != 1) {
+    for (float& value : values) value /= loss_scale;
+  }
+  return values;
+}
+
 int Net::Impl::value_of(const std::string& blob) const {
   const auto it = blobs.find(blob);
   if (it == blobs.end())
@@ -50,11 +60,7 @@ std::vector<float> Net::blob_values(const std::string& name) const {
 std::optional<std::vector<float>> Net::blob_gradient(const std::string& name) const {
   const Tensor gradient = impl_->gradient(impl_->own_value_of(name));
   if (!gradient) return std::nullopt;
-  std::vector<float> values = read_nchw(*impl_->ops, gradient);
-  if (impl_->loss_scale != 1) {
-    for (float& value : values) value /= impl_->loss_scale;
-  }
-  return values;
+  return impl_->read_gradient(gradient);
 }
 
 bool Net::wants_gradient(const std::string& name) const {

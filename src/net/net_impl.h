@@ -113,6 +113,7 @@ struct Net::Impl {
   Tensor gradient(int value) const;
   Tensor buffer_tensor(int buffer, size_t bytes) const;
   Tensor workspace(int n, int buffer, size_t bytes);
+  std::vector<float> read_gradient(const Tensor& tensor) const;
   float total_loss();
   bool check_fault() const;
   void make_stretches();

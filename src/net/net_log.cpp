@@ -148,19 +148,19 @@ void Net::log_debug_backward() const {
       if (!node.propagates[b]) continue;
       LOG(INFO) << "    [Backward] Layer " << node.param.name() << ", bottom blob "
                 << net.graph.values[node.bottoms[b]].name
-                << " diff: " << mean_absolute(read(*net.ops, net.gradient(node.bottoms[b])));
+                << " diff: " << mean_absolute(net.read_gradient(net.gradient(node.bottoms[b])));
     }
     for (size_t i = 0; i < node.params.size(); ++i) {
       const Tensor& gradient = net.params[node.params[i]].gradient;
       if (!gradient) continue;
       LOG(INFO) << "    [Backward] Layer " << node.param.name() << ", param blob "
-                << param_name(node, i) << " diff: " << mean_absolute(read(*net.ops, gradient));
+                << param_name(node, i) << " diff: " << mean_absolute(net.read_gradient(gradient));
     }
   }
   double data1 = 0, diff1 = 0, data2 = 0, diff2 = 0;
   for (const NetParam& param : net.params) {
     for (float x : read(*net.ops, param.value)) data1 += std::abs(x), data2 += double{x} * x;
-    for (float x : read(*net.ops, param.gradient)) diff1 += std::abs(x), diff2 += double{x} * x;
+    for (float x : net.read_gradient(param.gradient)) diff1 += std::abs(x), diff2 += double{x} * x;
   }
   LOG(INFO) << "    [Backward] All net params (data, diff): L1 norm = (" << data1 << ", " << diff1
             << "); L2 norm = (" << std::sqrt(data2) << ", " << std::sqrt(diff2) << ")";

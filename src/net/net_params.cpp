@@ -156,13 +156,9 @@ std::vector<float> Net::param_values(int index) const {
 }
 
 std::vector<float> Net::param_gradient(int index) const {
-  std::vector<float> values(static_cast<size_t>(impl_->params[index].value.count()));
-  const Tensor& gradient = impl_->params[index].gradient;
-  if (gradient) impl_->ops->download(gradient, values.data());
-  if (impl_->loss_scale != 1) {
-    for (float& value : values) value /= impl_->loss_scale;
-  }
-  return values;
+  const NetParam& param = impl_->params[index];
+  if (!param.gradient) return std::vector<float>(static_cast<size_t>(param.value.count()));
+  return impl_->read_gradient(param.gradient);
 }
 
 void Net::set_param_values(int index, const std::vector<float>& values) {

@@ -126,6 +126,36 @@ TEST_P(TrainsIn, GoingOnIsAsNeverStopping) {
   EXPECT_EQ(all_history(*second), all_history(*whole));
 }
 
+TEST_P(TrainsIn, RecomputingGivesTheSameBits) {
+  const WorkFolder folder;
+  write_digits(100);
+  const auto plain = solver_in(GetParam(), digits_solver());
+  const auto again = solver_in(GetParam(), digits_solver("recompute: true"));
+  EXPECT_GT(again->net().memory().recomputed, 0);
+  plain->step(4);
+  again->step(4);
+  EXPECT_EQ(all_params(*again), all_params(*plain));
+}
+
+TEST_P(TrainsIn, TestsAndDebugLinesAreOfThatType) {
+  const WorkFolder folder;
+  write_digits(200);
+  const std::string text =
+      digits_solver() + " test_iter: 10 test_interval: 1000 test_initialization: false display: 1";
+  const auto exact = solver_in(DType::f32, text);
+  const auto low = solver_in(GetParam(), text + " debug_info: true");
+  EXPECT_EQ(low->test_net(0).precision(), GetParam());
+  const LogLines log;
+  for (Solver* solver : {exact.get(), low.get()}) {
+    solver->step(2);
+    solver->test_all();
+  }
+  const double expected = exact->test_scores(0)[0][0];
+  EXPECT_NEAR(low->test_scores(0)[0][0], expected, 0.02 * expected);
+  EXPECT_EQ(log.with("[Forward] Layer conv1, top blob c1 data: ").size(), 2U);
+  EXPECT_EQ(log.with("[Backward] Layer conv2, bottom blob p1 diff: ").size(), 2U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, TrainsIn, testing::Values(DType::bf16, DType::f16), type_name);
 
 /// In f16 gradients beyond 65504 are infinite.

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "io/hdf5.h"
 #include "tools/convert_testing.h"
 #include "tools/crema_nets.h"
 
@@ -175,20 +176,50 @@ TEST(MemoryLimit, IsASizeAndMakesBackwardRecompute) {
   EXPECT_TRUE(contains(small.err, "net.prototxt: the net does not fit: it needs ")) << small.err;
 }
 
+bool has_bf16() {
+  const std::string processor = read_file("/proc/cpuinfo");
+  return contains(processor, "avx512_bf16") || contains(processor, "amx_bf16");
+}
+
 TEST(Precision, NamesWhatTheProcessorLacks) {
   const TestFolder folder;
   write_training(folder, "max_iter: 1");
-  const bool has_bf16 = contains(read_file("/proc/cpuinfo"), "avx512_bf16") ||
-                        contains(read_file("/proc/cpuinfo"), "amx_bf16");
   const Ended ended = run_crema(folder, {"time", "--model=net.prototxt", "--precision=bf16"});
   const std::string lack = "--precision=bf16: this processor has neither AVX512-BF16 nor AMX";
-  EXPECT_EQ(ended.status, has_bf16 ? 0 : 1) << ended.err;
-  EXPECT_EQ(lines_with(ended.err, lack).size(), has_bf16 ? 0U : 1U) << ended.err;
+  EXPECT_EQ(ended.status, has_bf16() ? 0 : 1) << ended.err;
+  EXPECT_EQ(lines_with(ended.err, lack).size(), has_bf16() ? 0U : 1U) << ended.err;
   const Ended f16 = run_crema(folder, {"time", "--model=net.prototxt", "--precision=f16"});
   EXPECT_EQ(f16.status, 1);
   EXPECT_EQ(lines_with(f16.err, "--precision=f16: a CPU has f32 and bf16 only").size(), 1U);
   EXPECT_TRUE(contains(run_crema(folder, {"time", "--model=net.prototxt", "--precision=f8"}).err,
                        "--precision is f32 or tf32 or bf16 or f16, not \"f8\""));
+}
+
+TEST(Precision, EveryCommandTakesIt) {
+  if (!has_bf16()) GTEST_SKIP() << "this processor has neither AVX512-BF16 nor AMX";
+  const TestFolder folder;
+  write_training(folder, "max_iter: 3");
+  const std::vector<std::vector<std::string>> commands = {
+      {"train", "--solver=solver.prototxt"},
+      {"test", "--model=net.prototxt", "--weights=s_iter_3.caffemodel", "--iterations=2"},
+      {"time", "--model=net.prototxt", "--iterations=2"},
+      {"run", "--model=net.prototxt", "--output=low.h5", "--backward", "--outputs=all"},
+      {"summary", "--model=net.prototxt"}};
+  for (std::vector<std::string> command : commands) {
+    command.emplace_back("--precision=bf16");
+    const Ended ended = run_crema(folder, command);
+    EXPECT_EQ(ended.status, 0) << command[0] << "\n" << ended.err;
+  }
+  EXPECT_EQ(run_crema(folder, {"train", "--solver=solver.prototxt"}).status, 0);
+  const auto score = [&](const char* precision) {
+    const Ended ended = run_crema(folder, {"run", "--model=net.prototxt", "--output=out.h5",
+                                           "--weights=s_iter_3.caffemodel", precision});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    return Hdf5File::open(folder / "out.h5").read("loss").data.at(0);
+  };
+  const float exact = score("--precision=f32"), low = score("--precision=bf16");
+  EXPECT_NEAR(low, exact, 0.02F * exact);
+  EXPECT_NE(low, exact);
 }
 
 }  // namespace
