@@ -276,6 +276,11 @@ void report_cost(const Net& net, const NetParameter& param, JsonLine& line) {
   line.add("bytes_peak", 1024.0 * static_cast<double>(usage.ru_maxrss));
 }
 
+DType blob_type() {
+  if (FLAGS_precision == "bf16") return DType::bf16;
+  return FLAGS_precision == "f16" ? DType::f16 : DType::f32;
+}
+
 void measure_net(const std::shared_ptr<Ops>& ops) {
   require(!FLAGS_model.empty() && FLAGS_batch > 0, "--model=FILE and --batch=N are needed");
   const NetParameter param = net_to_measure();
@@ -284,9 +289,7 @@ void measure_net(const std::shared_ptr<Ops>& ops) {
   options.train = !FLAGS_inference;
   options.fuse = FLAGS_fuse == "on";
   options.force_nchw = FLAGS_layout == "nchw";
-  options.precision = FLAGS_precision == "bf16"  ? DType::bf16
-                      : FLAGS_precision == "f16" ? DType::f16
-                                                 : DType::f32;
+  options.precision = blob_type();
   options.log = false;
   options.seed = 1;
   options.file = FLAGS_model;
@@ -311,17 +314,24 @@ void measure_net(const std::shared_ptr<Ops>& ops) {
   });
 }
 
+/// Of the blobs' type, but on a CPU, whose plain products are of f32.
 Tensor new_tensor(Ops& ops, const Shape& shape, std::vector<Buffer>& owned) {
-  const TensorDesc desc{shape};
+  const TensorDesc desc{shape}, wanted{shape, FLAGS_gpu >= 0 ? blob_type() : DType::f32};
   owned.push_back(ops.allocate(desc.bytes(), Memory::device));
   const Tensor tensor{owned.back().get(), desc};
   ops.upload(random_values(shape.count(), 1).data(), tensor);
-  return tensor;
+  if (wanted.dtype == DType::f32) return tensor;
+  owned.push_back(ops.allocate(desc.bytes(), Memory::device));
+  const Tensor converted{owned.back().get(), wanted};
+  ops.convert(tensor, converted);
+  return converted;
 }
 
 void measure_rates(Ops& ops) {
   std::vector<Buffer> owned;
-  const Shape square{gemm_size(), gemm_size()}, flat{copy_bytes() / int64_t{sizeof(float)}};
+  const Shape square{gemm_size(), gemm_size()};
+  const Shape flat{copy_bytes() /
+                   static_cast<int64_t>(size_of(FLAGS_gpu >= 0 ? blob_type() : DType::f32))};
   const Tensor a = new_tensor(ops, square, owned), b = new_tensor(ops, square, owned),
                c = new_tensor(ops, square, owned), source = new_tensor(ops, flat, owned),
                target = new_tensor(ops, flat, owned);

@@ -1,6 +1,8 @@
 // Powers of two times the first scale, so that scaling rounds nothing.
 #include "solver/loss_scale.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,6 +18,19 @@ LossScale::LossScale(const NetParameter& net, DType type) {
   in_use_ = true;
   adapts_ = !net.has_global_grad_scale() || net.global_grad_scale_adaptive();
   value_ = net.has_global_grad_scale() ? written : kFirst;
+}
+
+bool LossScale::allows_step(int iter, double norm, bool logs) {
+  if (!in_use_) return true;
+  if (std::isfinite(norm)) {
+    count_step();
+    return true;
+  }
+  const float before = value_;
+  overflow();
+  LOG_IF(INFO, logs) << "Iteration " << iter << ": gradients overflow at loss scale " << before
+                     << ", the step is skipped; the loss scale is " << value_;
+  return false;
 }
 
 void LossScale::count_step() {

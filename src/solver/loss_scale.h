@@ -24,10 +24,11 @@ class LossScale {
   /// Whether gradients must be looked at before an update.
   bool is_in_use() const { return in_use_; }
   int steps() const { return steps_; }
-  /// A step whose gradients are finite.
+  /// Whether gradients of that norm can be used in iteration iter: counts the step, or (where a
+  /// scale is in use and the norm is not finite) an overflow, which is logged where `logs`.
+  bool allows_step(int iter, double norm, bool logs);
   void count_step();
-  /// A step that is skipped, for its gradients are not. Throws Error where a smaller scale cannot
-  /// help.
+  /// Throws Error where a smaller scale cannot help.
   void overflow();
   /// What a solver state holds; without a scale in use, nothing.
   void restore(float value, int steps);

@@ -212,27 +212,13 @@ void Updater::join_gradients() {
   }
 }
 
-bool Updater::is_overflow(int iter, double norm, LossScale& scale) {
-  if (!scale.is_in_use()) return false;
-  if (std::isfinite(norm)) {
-    scale.count_step();
-    return false;
-  }
-  const float before = scale.value();
-  scale.overflow();
-  LOG_IF(INFO, group_ == nullptr || group_->rank() == 0)
-      << "Iteration " << iter << ": gradients overflow at loss scale " << before
-      << ", the step is skipped; the loss scale is " << scale.value();
-  return true;
-}
-
 void Updater::update(int iter, float rate, LossScale& scale) {
   join_gradients();
   const TraceSpan span("update", "update", true);
   const float used_scale = scale.value();
   const bool needs_norm = param_.clip_gradients() >= 0 || scale.is_in_use();
   const double norm = needs_norm ? gradient_norm() / ranks() / used_scale : 0;
-  if (is_overflow(iter, norm, scale)) {
+  if (!scale.allows_step(iter, norm, group_ == nullptr || group_->rank() == 0)) {
     StepScalars step = net_.ops().step();
     step.loss_scale = scale.value();
     return net_.ops().set_step(step);

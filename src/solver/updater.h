@@ -85,7 +85,6 @@ class Updater {
   void update_adamw(const GroupState& state, UpdateRule rule);
   void update_lamb(const GroupState& state, UpdateRule rule, float rate);
   float clip_factor(double norm) const;
-  bool is_overflow(int iter, double norm, LossScale& scale);
   std::vector<Place> places() const;
 
   Net& net_;
