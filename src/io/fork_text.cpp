@@ -1,10 +1,13 @@
 // Sources of the rows: BVLC pull request 3057 (ceil_mode), NVCaffe 0.17 (torch_pooling, types and
-// algorithms), DeepLab (hole), SegNet (class_weighting), Intel's Caffe and the OpenCL branch
-// (engines), yjxiong's (mem_param).
+// algorithms), DeepLab (hole, softmaxloss_param), SegNet (class_weighting), Intel's Caffe and the
+// OpenCL branch (engines), yjxiong's (mem_param).
 #include "io/fork_text.h"
 
 #include <algorithm>
 #include <iterator>
+
+#include "base/str.h"
+#include "io/fork_layers.h"
 
 namespace crema {
 namespace {
@@ -14,6 +17,8 @@ constexpr ForkField kFields[] = {
     {"PoolingParameter", "torch_pooling", "round_mode", "FLOOR", "CEIL"},
     {"ConvolutionParameter", "hole", "dilation"},
     {"LossParameter", "class_weighting", "class_weight"},
+    {"LayerParameter", "softmaxloss_param", "loss_param"},
+    {"V1LayerParameter", "softmaxloss_param", "loss_param"},
 };
 
 struct Hint {
@@ -35,6 +40,11 @@ constexpr Hint kHints[] = {
     {"SolverParameter", "engine"},
 };
 
+// Blocks of layers that are not built in, with names so near to ours that they would be taken for
+// misspelled: the layer's type is the mistake to name.
+constexpr std::string_view kNearBlocks[] = {"grn_param", "gru_param", "resample_param", "st_param",
+                                            "unpooling_param"};
+
 constexpr std::string_view kEngines[] = {"MKL2017", "MKLDNN", "LIBDNN", "SPATIAL", "INTEL_SPATIAL"};
 
 }  // namespace
@@ -46,10 +56,28 @@ const ForkField* find_fork_field(std::string_view message, std::string_view fiel
   return found == std::end(kFields) ? nullptr : found;
 }
 
+bool is_fork_block(std::string_view field) {
+  return std::find(std::begin(kNearBlocks), std::end(kNearBlocks), field) != std::end(kNearBlocks);
+}
+
 bool is_fork_hint(std::string_view message, std::string_view field) {
   return std::any_of(std::begin(kHints), std::end(kHints), [&](const Hint& hint) {
     return message == hint.message && field == hint.field;
   });
+}
+
+std::string fork_value_note(std::string_view field, std::string_view value) {
+  if (field == "crema.V1LayerParameter.type") {
+    const std::string fork = fork_of_layer(value);
+    return fork.empty() ? "" : str(" (a layer of ", fork, ')');
+  }
+  if (field == "crema.DataParameter.backend" && value.find("HDF5") != std::string_view::npos) {
+    return ": HDF5 files are read by a layer of type \"HDF5Data\"";
+  }
+  if (field == "crema.SolverParameter.device_id") {
+    return ": several GPUs are named on the command line, --gpu=0,1";
+  }
+  return "";
 }
 
 bool is_fork_engine(std::string_view word) {

@@ -20,8 +20,16 @@ struct ForkField {
 /// nullptr where no fork has such a field with the meaning of one of ours.
 const ForkField* find_fork_field(std::string_view message, std::string_view field);
 
+/// A block of fields in a layer that belongs to a fork's own layer, however near its name is to one
+/// of ours.
+bool is_fork_block(std::string_view field);
+
 /// A field of a net or a solver with which a fork says how to compute and never what.
 bool is_fork_hint(std::string_view message, std::string_view field);
+
+/// What is known about a value that a field does not take, to stand behind the mistake: ": HDF5
+/// files are read by ..."; "" where nothing is. field: its full name.
+std::string fork_value_note(std::string_view field, std::string_view value);
 
 /// An engine that is another program's: any of ours can do its work.
 bool is_fork_engine(std::string_view word);

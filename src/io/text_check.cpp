@@ -121,7 +121,8 @@ class Checker {
     const auto [first, is_first] = blocks_.back().seen.emplace(field->index(), name.line);
     if (!is_first && !field->is_repeated()) {
       mistake(name.line, str(name.word, " is given twice in ", blocks_.back().name,
-                             ", first at line ", first->second, ": it takes one value"));
+                             ", first at line ", first->second, ": it takes one value",
+                             fork_value_note(field->full_name(), "a list")));
     }
     const bool colon = reader_.peek().is(':');
     if (colon) reader_.next();
@@ -203,7 +204,8 @@ class Checker {
     }
     const std::string text =
         str(field, " is not a field of ", block.name, " (", block.type->name(), ")");
-    const bool is_forks = block.in_layer ? distance > 2 : is_fork_hint(block.type->name(), field);
+    const bool is_forks = block.in_layer ? distance > 2 || is_fork_block(field)
+                                         : is_fork_hint(block.type->name(), field);
     if (is_forks && !options_.strict) return ignore(name.line, text);
     mistake(name.line, text + hint(block, field));
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/str.h"
+#include "io/fork_text.h"
 
 namespace crema {
 namespace {
@@ -95,7 +96,8 @@ std::string enum_mistake(const FieldDescriptor* field, const Token& word, bool n
     if (type->FindValueByNumber(negative ? -value : value)) return "";
   } else if (word.kind == Token::identifier) {
     if (!negative && type->FindValueByName(name)) return "";
-    return wrong_kind(field, name) + did_you_mean(name, enum_names(type));
+    const bool is_known = !fork_value_note(field->full_name(), name).empty();
+    return wrong_kind(field, name) + (is_known ? "" : did_you_mean(name, enum_names(type)));
   } else if (word.kind == Token::text) {
     const std::string bare = name.substr(1, name.size() - 2);
     if (type->FindValueByName(bare)) return wrong_kind(field, name) + " (leave out the quotes)";
@@ -129,7 +131,8 @@ bool fits(const FieldDescriptor* field, const Token& word, bool negative) {
 }  // namespace
 
 std::string wrong_kind(const FieldDescriptor* field, const std::string& what) {
-  return str(field->name(), " takes ", described(field), ", not ", what);
+  return str(field->name(), " takes ", described(field), ", not ", what,
+             fork_value_note(field->full_name(), what));
 }
 
 std::string value_mistake(const FieldDescriptor* field, const Token& word, bool negative) {

@@ -1,47 +1,16 @@
 // The registry of layer types, and which fork a type that is missing comes from.
 #include "layers/layer.h"
 
-#include <map>
+#include "io/fork_layers.h"
 
 namespace crema {
 namespace {
 
-/// " (a layer of FORK)" where the fork is known.
+/// " (a layer of FORK)" where the fork is known; types that differ in case only are ours
+/// misspelled.
 std::string origin_of(const std::string& type) {
-  static const std::map<std::string, const char*> forks = {
-      {"BoxAnnotatorOHEM", "R-FCN"},
-      {"BoxData", "Intel Caffe"},
-      {"Correlation", "FlowNet"},
-      {"CuDNNBN", "PSPNet's Caffe"},
-      {"DenseImageData", "SegNet's Caffe"},
-      {"DetectNetTransformation", "NVCaffe"},
-      {"EvalDetection", "the YOLOv2 fork"},
-      {"FlowWarp", "FlowNet"},
-      {"GRN", "caffe-windows"},
-      {"ImageSegData", "DeepLab"},
-      {"Insanity", "caffe-windows"},
-      {"Lstm", "the OCR forks; BVLC's is LSTM"},
-      {"MarginInnerProduct", "SphereFace"},
-      {"MnActivation", "Intel Caffe"},
-      {"NNInterp", "ICNet"},
-      {"ROIAlign", "the Mask R-CNN forks"},
-      {"RegionLoss", "the YOLOv2 fork"},
-      {"Resample", "FlowNet"},
-      {"SegAccuracy", "DeepLab"},
-      {"SimplerNMS", "OpenVINO's Caffe"},
-      {"SmoothL1LossOHEM", "R-FCN"},
-      {"SoftmaxWithLossOHEM", "R-FCN"},
-      {"SpatialDropout", "Intel Caffe"},
-      {"SpatialTransformer", "the spatial transformer fork"},
-      {"TRT", "NVCaffe"},
-      {"VideoData", "SSD"},
-      {"WarpCTC", "the OCR forks; CTCLoss is built in"},
-      {"YoloDetectionOutput", "the YOLOv2 fork"},
-      {"Yolov3", "the YOLOv3 fork"},
-      {"Yolov3DetectionOutput", "the YOLOv3 fork"},
-  };
-  const auto it = forks.find(type);
-  return it == forks.end() ? "" : str(" (a layer of ", it->second, ')');
+  const std::string fork = fork_of_layer(type);
+  return fork.empty() ? "" : str(" (a layer of ", fork, ')');
 }
 
 }  // namespace

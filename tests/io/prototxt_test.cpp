@@ -112,6 +112,12 @@ INSTANTIATE_TEST_SUITE_P(
          "f:3:25: ${EXP} is a placeholder of a template: put its value there"},
         {"template_braces", "layer {\n  convolution_param { num_output: {{n_out}} }\n}",
          "f:2:35: {{n_out}} is a placeholder of a template: put its value there"},
+        {"hdf5_backend", "layer { data_param { backend: HDF5 } }",
+         "f:1: backend takes LEVELDB or LMDB, not HDF5: HDF5 files are read by a layer of type "
+         "\"HDF5Data\""},
+        {"old_type_of_a_fork", "layers { type: DENSE_IMAGE_DATA }\nlayers { type: POOLING3D }",
+         "f:1: type takes one of the names of LayerType, not DENSE_IMAGE_DATA (a layer of SegNet's "
+         "Caffe)\nf:2: type takes one of the names of LayerType, not POOLING3D (a layer of C3D)"},
         {"utf16", "\xff\xfel", "f: is UTF-16 text: save it as UTF-8"}}),
     kName);
 
@@ -124,6 +130,16 @@ INSTANTIATE_TEST_SUITE_P(
          "f:1: brand_new_thing is not a field of the solver (SolverParameter)"},
         {"net_given", "layer { name: \"x\" }\n",
          "f:1: layer is not a field of the solver (SolverParameter): it belongs to a net"},
+        {"device_list", "device_id: [0, 1]\n",
+         "f:1: device_id takes a whole number, not a list: several GPUs are named on the command "
+         "line, --gpu=0,1"},
+        {"devices_in_a_text", "device_id: \"0,1\"\n",
+         "f:1: device_id takes a whole number, not \"0,1\": several GPUs are named on the command "
+         "line, --gpu=0,1"},
+        {"two_devices", "device_id: 0\ndevice_id: 1\n",
+         "f:2: device_id is given twice in the solver, first at line 1: it takes one value: "
+         "several "
+         "GPUs are named on the command line, --gpu=0,1"},
         {"mode", "solver_mode: GPUS\n",
          "f:1: solver_mode takes CPU or GPU, not GPUS (did you mean GPU?)"},
         {"in_nested_layer", "net_param {\n layer { nmae: \"x\" } }\n",
@@ -144,6 +160,17 @@ TEST(Prototxt, ForkFieldsInsideALayerAreLoggedOnce) {
                 "f:1: fork_only_param is not a field of layer (LayerParameter): ignored (2 times)",
                 "f:2: secret_switch is not a field of convolution_param (ConvolutionParameter): "
                 "ignored"}));
+}
+
+/// The layer's type is the mistake to tell, so its fields are no misspelled ones of ours.
+TEST(Prototxt, BlocksOfForksThatAreNearToOurs) {
+  LogLines log;
+  NetParameter net;
+  parse_text("layer { type: \"Resample\" resample_param { type: LINEAR } }", "f", &net);
+  EXPECT_EQ(net.layer(0).type(), "Resample");
+  EXPECT_EQ(log.lines,
+            (std::vector<std::string>{
+                "f:1: resample_param is not a field of layer (LayerParameter): ignored"}));
 }
 
 /// shicai's DenseNet, NVCaffe's ResNet, DeepLab.
