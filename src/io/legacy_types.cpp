@@ -34,7 +34,9 @@ std::string modern_type(int v1_type) {
       {V1LayerParameter::HDF5_OUTPUT, "HDF5Output"},
       {V1LayerParameter::LRN, "LRN"},
       {V1LayerParameter::MVN, "MVN"},
+      {V1LayerParameter::PRELU, "PReLU"},
       {V1LayerParameter::RELU, "ReLU"},
+      {V1LayerParameter::ROI_POOLING, "ROIPooling"},
       {V1LayerParameter::SOFTMAX_LOSS, "SoftmaxWithLoss"},
       {V1LayerParameter::TANH, "TanH"},
   };

@@ -146,11 +146,14 @@ std::string modern_solver(SolverParameter::SolverType type) {
 
 void upgrade_net(NetParameter& net, const std::string& file) {
   refuse_mixed(net, file);
+  const bool is_old = !net.layers().empty();
   upgrade_v0(net, file);
   upgrade_v1(net, file);
   upgrade_transform_fields(net, file);
   upgrade_inputs(net, file);
   upgrade_batch_norm(net, file);
+  upgrade_forks(net, file);
+  if (is_old) align_crops(net, file);
 }
 
 void upgrade_weights(NetParameter& net, const std::string& file) {

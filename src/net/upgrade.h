@@ -1,6 +1,6 @@
 // Brings old syntax up to date, in the order that Caffe does: V0 layers, old transform fields, V1
-// layers, input fields, batch norm's parameter specs; for solvers the solver_type enum. Each kind
-// of upgrade is one line of the log for a file.
+// layers, input fields, batch norm's parameter specs, fields of forks; for solvers the solver_type
+// enum. Each kind of upgrade is one line of the log for a file.
 #pragma once
 
 #include <string>

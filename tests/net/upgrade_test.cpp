@@ -115,6 +115,47 @@ INSTANTIATE_TEST_SUITE_P(
          R"(layer { type: "BatchNorm" batch_norm_param { scale_bias: true }
               param { lr_mult: 0 decay_mult: 0 } param { lr_mult: 0 decay_mult: 0 }
               param { lr_mult: 0 decay_mult: 0 } param { lr_mult: 2 } param { lr_mult: 3 } })"},
+        {"holes_of_two_axes",
+         R"(layer { name: "c" convolution_param { hole_w: 3 hole_h: 2 kernel_size: 3 } })",
+         R"(layer { name: "c" convolution_param { dilation: 2 dilation: 3 kernel_size: 3 } })"},
+        {"hole_of_one_axis",
+         R"(layers { name: "c" type: CONVOLUTION convolution_param { hole: 4 hole_w: 1 } })",
+         R"(layer { name: "c" type: "Convolution" convolution_param { dilation: 4 dilation: 1 } })",
+         2},
+        {"short_side",
+         R"(layer { name: "d" type: "ImageData" image_data_param { source: "s" short_side: 256 } }
+            layer { name: "e" type: "ImageData" image_data_param { short_side: 0 } })",
+         R"(layer { name: "d" type: "ImageData" image_data_param { source: "s" }
+                    transform_param { resize_param { resize_mode: FIT_SMALL_SIZE height: 256
+                                                     width: 256 interp_mode: LINEAR } } }
+            layer { name: "e" type: "ImageData" image_data_param { } })"},
+        {"v1_types_of_forks",
+         R"(layers { name: "a" type: INTERP interp_param { zoom_factor: 2 } }
+            layers { name: "b" type: PRELU prelu_param { channel_shared: true } }
+            layers { name: "c" type: RESHAPE reshape_param { axis: 1 } }
+            layers { name: "d" type: ROI_POOLING roi_pooling_param { pooled_h: 2 } }
+            layers { name: "e" type: SMOOTH_L1_LOSS smooth_l1_loss_param { sigma: 3 } }
+            layers { name: "f" type: TRIPLET_LOSS triplet_loss_param { margin: 2 } }
+            layers { name: "g" type: CROP crop_param { offset: 3 } })",
+         R"(layer { name: "a" type: "Interp" interp_param { zoom_factor: 2 } }
+            layer { name: "b" type: "PReLU" prelu_param { channel_shared: true } }
+            layer { name: "c" type: "Reshape" reshape_param { axis: 1 } }
+            layer { name: "d" type: "ROIPooling" roi_pooling_param { pooled_h: 2 } }
+            layer { name: "e" type: "SmoothL1Loss" smooth_l1_loss_param { sigma: 3 } }
+            layer { name: "f" type: "TripletLoss" triplet_loss_param { margin: 2 } }
+            layer { name: "g" type: "Crop" crop_param { offset: 3 } })"},
+        {"v1_crop_without_an_offset",
+         R"(layers { name: "c" type: CONVOLUTION bottom: "x" top: "y"
+                     convolution_param { kernel_size: 3 pad_h: 6 pad_w: 4 } }
+            layers { name: "k" type: CROP bottom: "y" bottom: "x" top: "z" })",
+         R"(layer { name: "c" type: "Convolution" bottom: "x" top: "y"
+                    convolution_param { kernel_size: 3 pad_h: 6 pad_w: 4 } }
+            layer { name: "k" type: "Crop" bottom: "y" bottom: "x" top: "z"
+                    crop_param { offset: 5 offset: 3 } })",
+         2},
+        {"v2_crop_without_an_offset",
+         R"(layer { name: "k" type: "Crop" bottom: "y" bottom: "x" top: "z" })",
+         R"(layer { name: "k" type: "Crop" bottom: "y" bottom: "x" top: "z" })", 0},
         {"batch_norm_with_two_specs",
          R"(layer { type: "BatchNorm" param { lr_mult: 1 } param { lr_mult: 1 } })",
          R"(layer { type: "BatchNorm" param { lr_mult: 1 } param { lr_mult: 1 } })", 0},
@@ -209,12 +250,21 @@ TEST(UpgradeNet, EveryOldTypeHasAName) {
                                            "WindowData",
                                            "Threshold",
                                            "BN",
-                                           "Upsample"};
+                                           "Upsample",
+                                           "Crop",
+                                           "Interp",
+                                           "PReLU",
+                                           "Reshape",
+                                           "ROIPooling",
+                                           "SmoothL1Loss",
+                                           "TripletLoss"};
   const auto* types = V1LayerParameter::LayerType_descriptor();
   ASSERT_EQ(static_cast<size_t>(types->value_count()), modern.size() + 1);  // NONE
   NetParameter net;
   for (int i = 1; i < types->value_count(); ++i) {
-    net.add_layers()->set_type(static_cast<V1LayerParameter::LayerType>(types->value(i)->number()));
+    V1LayerParameter& layer = *net.add_layers();
+    layer.set_type(static_cast<V1LayerParameter::LayerType>(types->value(i)->number()));
+    layer.mutable_crop_param();  // a Crop without it looks for layers before it
   }
   upgrade_net(net, "f");
   for (size_t i = 0; i < modern.size(); ++i) {
