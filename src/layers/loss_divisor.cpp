@@ -8,7 +8,9 @@
 namespace crema {
 
 LossDivisor::LossDivisor(const LossParameter& param, LossParameter::NormalizationMode fallback)
-    : mode_(fallback) {
+    : mode_(fallback), fixed_(param.pre_fixed_normalizer()) {
+  require(!param.has_pre_fixed_normalizer() || fixed_ > 0,
+          "pre_fixed_normalizer: must be above 0, not ", fixed_);
   if (param.has_ignore_label()) ignored_ = param.ignore_label();
   if (param.has_normalization()) {
     mode_ = param.normalization();
@@ -27,6 +29,7 @@ void LossDivisor::compute(Ops& ops, CTensor labels, const Tensor& divisor) const
     run_rows(ops, KeptLabels{labels.f32(), divisor.f32(), *ignored_}, 1, outer_ * inner_);
     return;
   }
+  if (mode_ == LossParameter::PRE_FIXED) return ops.fill(std::max(1.0F, fixed_), divisor);
   int64_t count = outer_ * inner_;  // FULL, and VALID when no label is ignored
   if (mode_ == LossParameter::BATCH_SIZE) count = outer_;
   if (mode_ == LossParameter::NONE) count = 1;

@@ -1,5 +1,6 @@
 // What a loss is divided by, as loss_param says: FULL all positions, VALID those whose label is not
-// ignored, BATCH_SIZE the samples, NONE 1; never less than 1.
+// ignored, BATCH_SIZE the samples, NONE 1, PRE_FIXED (Intel's) a number that is written; never less
+// than 1.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,7 @@ class LossDivisor {
 
  private:
   LossParameter::NormalizationMode mode_;
+  float fixed_;
   std::optional<int> ignored_;
   int64_t outer_ = 1, inner_ = 1;
 };

@@ -302,6 +302,7 @@ class MultiBoxLossLayer : public Layer {
     if (mode == LossParameter::FULL) count = static_cast<double>(batch_ * priors_);
     if (mode == LossParameter::VALID) count = static_cast<double>(matches_);
     if (mode == LossParameter::BATCH_SIZE) count = static_cast<double>(batch_);
+    if (mode == LossParameter::PRE_FIXED) count = p.pre_fixed_normalizer();
     return std::max(1.0, count);
   }
 

@@ -78,6 +78,9 @@ const std::vector<LayerCase> kCases = {
     divisor_case("full", "normalization: FULL", 4),
     divisor_case("batch_size", "normalization: BATCH_SIZE", 2),
     divisor_case("none", "normalization: NONE", 1),
+    divisor_case("pre_fixed", "normalization: PRE_FIXED pre_fixed_normalizer: 8", 8),
+    divisor_case("pre_fixed_below_1", "normalization: PRE_FIXED pre_fixed_normalizer: 0.5", 1),
+    divisor_case("pre_fixed_not_in_force", "pre_fixed_normalizer: 8", 4),
     divisor_case("normalize_true", "normalize: true", 4),
     divisor_case("normalize_false", "normalize: false", 2),
     divisor_case("normalization_wins", "normalization: NONE normalize: true", 1),
@@ -87,6 +90,9 @@ const std::vector<LayerCase> kCases = {
 INSTANTIATE_TEST_SUITE_P(SoftmaxWithLoss, LayerCases, testing::ValuesIn(kCases), case_name);
 
 TEST(SoftmaxWithLoss, Refusals) {
+  expect_error({.layer = layer("loss_param { pre_fixed_normalizer: 0 }"),
+                .inputs = {{"x", {2, 2}}, labels({2}, {0, 0})}},
+               "pre_fixed_normalizer: must be above 0, not 0");
   expect_error({.layer = layer("loss_param { class_weight: 1 class_weight: 2 }"),
                 .inputs = {{"x", {2, 3}}, labels({2}, {0, 0})}},
                "class_weight is given 2 times, the 3 classes need one each");
