@@ -12,7 +12,8 @@ namespace {
 class EltwiseLayer : public Layer {
  public:
   using Layer::Layer;
-  Arity arity() const override { return {2, kMaxEltwise, 1, 1}; }
+  // BVLC: at least two bottoms; FlowNet scales one blob with it.
+  Arity arity() const override { return {1, kMaxEltwise, 1, 1}; }
 
   Shapes infer(const Shapes& bottom) override {
     const EltwiseParameter& p = param_.eltwise_param();
@@ -87,14 +88,26 @@ class EltwiseLayer : public Layer {
   }
 
  private:
-  EltwiseParameter::EltwiseOp operation() const { return param_.eltwise_param().operation(); }
+  /// The maximum of one blob is its sum.
+  EltwiseParameter::EltwiseOp operation() const {
+    const EltwiseParameter::EltwiseOp written = param_.eltwise_param().operation();
+    const bool is_alone = param_.bottom_size() == 1 && written == EltwiseParameter::MAX;
+    return is_alone ? EltwiseParameter::SUM : written;
+  }
   bool stable() const { return param_.eltwise_param().stable_prod_grad(); }
   float coeff(size_t i) const {
     const auto& all = param_.eltwise_param().coeff();
-    return all.empty() ? 1.0f : all.Get(static_cast<int>(i));
+    const bool is_sum = param_.eltwise_param().operation() == EltwiseParameter::SUM;
+    return all.empty() || !is_sum ? 1.0f : all.Get(static_cast<int>(i));
   }
 
   void sum(Ops& ops, CTensors bottom, const Tensor& y) const {
+    if (bottom.size() == 1) {  // twice the half, which is exact
+      const float half = coeff(0) / 2, *const x = bottom[0].f32();
+      run(ops, WeightedSum{x, x, y.f32(), half, half, act_.slope, act_.kind == ActKind::relu},
+          y.count());
+      return;
+    }
     for (size_t i = 1; i < bottom.size(); ++i) {
       const bool last = i + 1 == bottom.size();
       weighted_sum(ops, i == 1 ? bottom[0] : CTensor(y), bottom[i], y,

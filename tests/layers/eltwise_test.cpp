@@ -25,6 +25,13 @@ const std::vector<LayerCase> kCases = {
      .top_gradients = {{"y", {1, 3}}},
      .expect_gradients = {{"a", {2, 6}}, {"b", {-1, -3}}, {"c", {0.5f, 1.5f}}},
      .in_place = true},
+    {.name = "one_bottom",  // FlowNet's
+     .layer = layer("coeff: 3", 1),
+     .inputs = {{"a", {2, 3, 2, 2}, std::vector<float>(24, 2)}},
+     .expect = {{"y", std::vector<float>(24, 6)}},
+     .in_place = true},
+    {.name = "product_of_one", .layer = layer("operation: PROD", 1), .inputs = {{"a", {2, 3}}}},
+    {.name = "maximum_of_one", .layer = layer("operation: MAX", 1), .inputs = {{"a", {2, 3}}}},
     {.name = "sum_of_two", .layer = layer("", 2), .inputs = {{"a", {3, 7}}, {"b", {3, 7}}}},
     {.name = "sum_relu",
      .layer = layer("coeff: 1 coeff: 2", 2) +
