@@ -1,5 +1,6 @@
 // Dropout: how much is kept, the same mask in backward, nothing in TEST.
 #include <algorithm>
+#include <cmath>
 
 #include "io/prototxt.h"
 #include "layers/layer_harness.h"
@@ -85,6 +86,49 @@ TEST(Dropout, DrawsAnewInEachForwardAndForEachSeed) {
   EXPECT_NE(first, second);
   EXPECT_EQ(first, two_draws(1).first);
   EXPECT_NE(first, two_draws(2).first);
+}
+
+std::string spatial(const std::string& fields = "spatial_dropout_param { dropout_ratio: 0.25 }") {
+  return "layer { name: \"l\" type: \"SpatialDropout\" bottom: \"x\" top: \"y\" " + fields + " }";
+}
+
+const std::vector<LayerCase> kSpatial = {
+    {.name = "train", .layer = spatial(), .inputs = {{"x", {2, 3, 5, 7}}}, .in_place = true},
+    {.name = "rows", .layer = spatial(), .inputs = {{"x", {3, 5}}}},
+    {.name = "test",
+     .layer = spatial(),
+     .inputs = {{"x", {2, 3, 2, 2}}},
+     .phase = TEST,
+     .in_place = true},
+};
+INSTANTIATE_TEST_SUITE_P(SpatialDropout, LayerCases, testing::ValuesIn(kSpatial), case_name);
+
+TEST(SpatialDropout, KeepsOrDropsWholePlanes) {
+  const std::vector<float> ones(20000, 1.0f);
+  for (const char* fields :
+       {"spatial_dropout_param { dropout_ratio: 0.25 }", "dropout_param { dropout_ratio: 0.25 }"}) {
+    const LayerRun run = run_layer({.name = "many",
+                                    .layer = spatial(fields),
+                                    .inputs = {{"x", {50, 40, 2, 5}, ones}},
+                                    .top_gradients = {{"y", ones}}});
+    const std::vector<float>& y = run.blobs.at("y");
+    int kept = 0;
+    for (size_t plane = 0; plane < 2000; ++plane) {
+      kept += y[10 * plane] > 0;
+      for (size_t i = 0; i < 10; ++i) {
+        EXPECT_EQ(y[10 * plane + i], y[10 * plane]);
+        EXPECT_TRUE(y[10 * plane] == 0 || std::abs(y[10 * plane] - 1 / 0.75) < 1e-5);
+      }
+    }
+    EXPECT_NEAR(kept / 2000.0, 0.75, 0.05);
+    EXPECT_EQ(run.gradients.at("x"), y);
+  }
+}
+
+TEST(DropoutErrors, SpatialRatioOutOfRange) {
+  expect_error({.layer = spatial("dropout_param { dropout_ratio: 1 }"), .inputs = {{"x", {2, 3}}}},
+               "dropout_ratio: must be");
+  expect_error({.layer = spatial(), .inputs = {{"x", {3}}}}, "must have at least 2 axes");
 }
 
 TEST(DropoutErrors, RatioOutOfRange) {
