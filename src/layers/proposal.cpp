@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/str.h"
 #include "layers/boxes.h"
 #include "layers/checks.h"
 
@@ -194,6 +195,25 @@ uint32_t number_in(const std::string& text, const std::string& key, uint32_t oth
   return static_cast<uint32_t>(value);
 }
 
+/// The numbers of the list behind 'key' ("'scales': [8, 16]", or in round brackets).
+template <class Numbers>
+void take_list(const std::string& text, const std::string& key, Numbers* out) {
+  const size_t at = text.find(key);
+  if (at == std::string::npos) return;
+  const size_t open = text.find_first_of("[(", at);
+  const size_t close = text.find_first_of("])", std::min(open, text.size()));
+  require(close != std::string::npos, "param_str: ", key,
+          " must be a list of numbers, [8, 16, 32]");
+  for (const std::string& word : split(text.substr(open + 1, close - open - 1), ',')) {
+    char* end = nullptr;
+    const float value = std::strtof(word.c_str(), &end);
+    if (word.find_first_not_of(' ') == std::string::npos) continue;  // "(8, )"
+    require(value > 0 && std::string(end).find_first_not_of(' ') == std::string::npos,
+            "param_str: ", key, ": \"", word, "\" is no number above 0");
+    out->Add(value);
+  }
+}
+
 /// R-CNN's proposal layer is built in; how many regions stay is its configuration's per phase.
 std::unique_ptr<Layer> make_python(const LayerParameter& param, const LayerContext& context) {
   const PythonParameter& python = param.python_param();
@@ -203,10 +223,8 @@ std::unique_ptr<Layer> make_python(const LayerParameter& param, const LayerConte
   LayerParameter proposal = param;
   ProposalParameter& fields = *proposal.mutable_proposal_param();
   fields.set_feat_stride(number_in(python.param_str(), "feat_stride", 16));
-  require(python.param_str().find("scales") == std::string::npos &&
-              python.param_str().find("ratios") == std::string::npos,
-          "param_str: scales and ratios are not read here: write type \"Proposal\" with "
-          "proposal_param { scale: ... ratio: ... }");
+  take_list(python.param_str(), "scales", fields.mutable_scale());
+  take_list(python.param_str(), "ratios", fields.mutable_ratio());
   if (context.phase == TRAIN) {
     fields.set_pre_nms_topn(12000);
     fields.set_post_nms_topn(2000);

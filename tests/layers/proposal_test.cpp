@@ -92,7 +92,32 @@ TEST(Proposal, IsThePythonLayerOfRcnn) {
             (std::vector<float>{0, 236, 280, 420, 376}));
 }
 
+std::string python(const std::string& param_str) {
+  return "layer { name: \"l\" type: \"Python\" bottom: \"score\" bottom: \"code\" bottom: \"info\" "
+         "top: \"y\" python_param { module: \"rpn.proposal_layer\" layer: \"ProposalLayer\" "
+         "param_str: \"" +
+         param_str + "\" } }";
+}
+
+/// PVANet's and FPN's ways to write them.
+TEST(Proposal, ReadsAnchorsOfThePythonLayer) {
+  const auto first_row = [](const std::string& layer) {
+    LayerCase test = nine_anchors(layer, 0);
+    test.phase = TEST;
+    const std::vector<float> rows = run_layer(test).blobs.at("y");
+    return std::vector<float>(rows.begin(), rows.begin() + 5);
+  };
+  const std::vector<float> usual = {0, 236, 280, 420, 376};
+  EXPECT_EQ(first_row(python("{'feat_stride': 16, 'scales': [8, 16, 32], 'ratios': [0.5, 1, 2]}")),
+            usual);
+  EXPECT_EQ(first_row(python("'feat_stride': 16\\n'scales': !!python/tuple [8, 16, 32]")), usual);
+  EXPECT_NE(first_row(python("'feat_stride': 16, 'scales': (4, 16, 32, )")), usual);
+}
+
 TEST(Proposal, Refusals) {
+  expect_error(python("'scales': 8"), "param_str: scales must be a list of numbers, [8, 16, 32]");
+  expect_error(python("'ratios': [1, x]"), "param_str: ratios: \" x\" is no number above 0");
+
   expect_error({.layer = proposal(""), .inputs = two_cells(kStill), .backward = false},
                "bottom \"score\" of shape 1 2 1 2 must have 18 channels");
   expect_error({.layer = proposal("ratio: 0"), .inputs = two_cells(kStill), .backward = false},
