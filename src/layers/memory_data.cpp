@@ -1,6 +1,9 @@
 // MemoryData: top 0 [batch_size, channels, height, width], top 1 the labels; both as set_values
-// gave them, without a transformation.
+// gave them. BVLC: transform_param is applied to records that are given as Datums or pictures; here
+// only finished values can be given, which Caffe too leaves as they are.
 #include "layers/memory_data.h"
+
+#include <glog/logging.h>
 
 #include "layers/checks.h"
 
@@ -11,6 +14,10 @@ Shapes MemoryDataLayer::infer(const Shapes&) {
   require(
       p.batch_size() > 0 && p.channels() > 0 && p.height() > 0 && p.width() > 0,
       "memory_data_param: batch_size, channels, height and width must all be given and at least 1");
+  LOG_IF(WARNING, param_.has_transform_param() && !has_told_)
+      << "layer \"" << param_.name() << "\" (MemoryData): transform_param is not applied: values "
+      << "are taken as they are given";
+  has_told_ = param_.has_transform_param();
   const Shape data{p.batch_size(), p.channels(), p.height(), p.width()};
   require_countable("top", data);
   return {data, Shape{p.batch_size()}};

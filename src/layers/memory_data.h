@@ -25,6 +25,7 @@ class MemoryDataLayer : public Layer {
   int64_t record_size() const;
   std::vector<float> data_, labels_;
   size_t next_ = 0;
+  bool has_told_ = false;  // that transform_param is not applied
 };
 
 }  // namespace crema

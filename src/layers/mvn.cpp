@@ -3,6 +3,8 @@
 // BVLC: a constant plane gives exactly 0 (Caffe: rounding noise over eps).
 #include "ops/kernels/mvn.h"
 
+#include <glog/logging.h>
+
 #include "layers/checks.h"
 #include "layers/common.h"
 
@@ -19,6 +21,7 @@ class MvnLayer : public Layer {
     require(param_.mvn_param().eps() >= 0, "eps: must not be negative");
     rows_ = bottom[0].count(0, param_.mvn_param().across_channels() ? 1 : 2);
     cols_ = bottom[0].count() / rows_;
+    warn_of_single_values();
     return {bottom[0]};
   }
 
@@ -73,6 +76,16 @@ class MvnLayer : public Layer {
   bool has_variance() const { return param_.mvn_param().normalize_variance(); }
   const float* inverse() const { return has_variance() ? inverse_.f32() : nullptr; }
 
+  /// A blob of two axes has planes of one value, in Caffe as here.
+  void warn_of_single_values() {
+    LOG_IF(WARNING, cols_ == 1 && !has_told_)
+        << "layer \"" << param_.name()
+        << "\" (MVN): each plane is a single value, so the top is 0; "
+        << "across_channels: true normalises over the channels";
+    has_told_ = cols_ == 1;
+  }
+
+  bool has_told_ = false;
   int64_t rows_ = 1, cols_ = 1;
   WorkspaceParts parts_;
   int mean_part_ = 0, product_part_ = 0, inverse_part_ = 0;

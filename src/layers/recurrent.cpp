@@ -4,6 +4,8 @@
 // are 0.
 #include "layers/recurrent.h"
 
+#include <glog/logging.h>
+
 #include "ops/kernels/gather.h"
 #include "ops/kernels/recurrent.h"
 
@@ -13,6 +15,9 @@ RecurrentLayer::RecurrentLayer(const LayerParameter& param, const LayerContext& 
                                int states)
     : Layer(param, context), gate_count_(gates), state_count_(states) {
   exposes_ = param.recurrent_param().expose_hidden();
+  LOG_IF(WARNING, param.recurrent_param().debug_info())
+      << "layer \"" << param.name() << "\" (" << param.type() << "): debug_info of recurrent_param "
+      << "does nothing, for there is no inner net; debug_info of the net shows this layer's blobs";
 }
 
 Arity RecurrentLayer::arity() const {

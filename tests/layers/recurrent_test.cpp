@@ -1,6 +1,7 @@
 // LSTM, RNN, LSTMUnit: gradients through time, what cont does, states from one forward to the next.
 #include <cmath>
 
+#include "io/scratch.h"
 #include "layers/layer_harness.h"
 #include "reference/reference.h"
 
@@ -198,6 +199,19 @@ TEST(LSTMUnit, Refusals) {
                 "bottom: \"cont\" top: \"c\" top: \"h\" }",
        .inputs = {{"c_prev", {1, 3, 2}}, {"gates", {1, 3, 6}}, cont({1, 3}, {1, 0, 1})}},
       "bottom \"gates\" of shape 1 3 6 must have shape 1 3 8");
+}
+
+TEST(Recurrent, SaysThatThereIsNoInnerNetToShow) {
+  const LogLines log;
+  run_layer({.name = "debug",
+             .layer = layer("LSTM", "", "debug_info: true"),
+             .inputs = {{"x", {1, 3, 2}}, cont({1, 3}, {0, 0, 0})},
+             .phase = TEST,
+             .backward = false});
+  ASSERT_FALSE(log.lines.empty());
+  EXPECT_EQ(log.lines[0],
+            "layer \"l\" (LSTM): debug_info of recurrent_param does nothing, for there is no inner "
+            "net; debug_info of the net shows this layer's blobs");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "io/prototxt.h"
+#include "io/scratch.h"
 #include "layers/layer_harness.h"
 #include "layers/memory_data.h"
 #include "reference/reference.h"
@@ -190,6 +191,19 @@ TEST(MemoryData, HandsOutBatches) {
   EXPECT_EQ(net.blob_values("t"), (std::vector<float>{0, 1}));
   EXPECT_THROW(data.set_values({1, 2}, {0}), Error) << "not a whole batch";
   EXPECT_THROW(data.set_values({1, 2, 3}, {0, 1}), Error) << "a value is missing";
+}
+
+TEST(MemoryData, SaysThatNothingIsTransformed) {
+  NetParameter param;
+  parse_text(kMemoryData, "f", &param);
+  param.mutable_layer(0)->mutable_transform_param()->set_scale(2);
+  NetOptions options;
+  options.log = false;
+  const LogLines log;
+  const Net net(param, options, make_reference_ops());
+  EXPECT_EQ(log.lines,
+            std::vector<std::string>{"layer \"m\" (MemoryData): transform_param is not applied: "
+                                     "values are taken as they are given"});
 }
 
 TEST(MemoryData, Refusals) {
