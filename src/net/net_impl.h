@@ -128,6 +128,8 @@ struct Net::Impl {
   int node_named(const std::string& name) const;
   int scale_behind(int n, const WeightsFile& weights) const;
   void fill(int n, const BlobPointers& blobs, const std::string& where);
+  void tell_filled(const std::vector<uint8_t>& is_filled, const WeightsFile& weights,
+                   const std::string& file) const;
   int value_of(const std::string& blob) const;
   int own_value_of(const std::string& blob) const;
   void log_setup() const;

@@ -215,8 +215,43 @@ void Net::Impl::fill(int n, const BlobPointers& blobs, const std::string& where)
   }
 }
 
+/// How many layers with parameters the file left as they were, and which: of the file's own layers
+/// a reader sees only those that the net lacks.
+void Net::Impl::tell_filled(const std::vector<uint8_t>& is_filled, const WeightsFile& weights,
+                            const std::string& file) const {
+  std::vector<std::string> left;
+  size_t all = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.params.empty()) continue;
+    ++all;
+    const bool is_whole = std::all_of(node.params.begin(), node.params.end(),
+                                      [&](int p) { return is_filled[static_cast<size_t>(p)]; });
+    if (!is_whole) left.push_back(node.param.name());
+  }
+  if (left.empty()) return;
+  const bool has_blobs =
+      std::any_of(weights.layers.begin(), weights.layers.end(),
+                  [](const LayerWeights& layer) { return !layer.blobs.empty(); });
+  const size_t shown = std::min<size_t>(left.size(), 5);
+  std::string names = join(std::vector(left.begin(), left.begin() + static_cast<long>(shown)));
+  if (shown < left.size()) names += str(" and ", left.size() - shown, " more");
+  const std::string text = str(file, ": fills ", all - left.size(), " of the ", all,
+                               " layers with parameters; left as they were: ", names);
+  if (left.size() < all) {
+    LOG(INFO) << text;
+  } else {
+    LOG(WARNING) << text
+                 << (has_blobs ? "; no layer has a name of the net's"
+                               : "; the file's layers hold no values");
+  }
+}
+
 int Net::load_weights(const WeightsFile& weights, const std::string& file) {
   int filled = 0;
+  std::vector<uint8_t> is_filled(impl_->params.size());
+  const auto mark = [&](int n) {
+    for (const int p : impl_->graph.nodes[n].params) is_filled[static_cast<size_t>(p)] = 1;
+  };
   for (const LayerWeights& source : weights.layers) {
     const int n = impl_->node_named(source.name);
     if (n < 0) {
@@ -231,6 +266,7 @@ int Net::load_weights(const WeightsFile& weights, const std::string& file) {
     if (blobs.size() == 5 && node.params.size() == 3) {
       if (const int scale = impl_->scale_behind(n, weights); scale >= 0) {
         impl_->fill(scale, {blobs[3], blobs[4]}, where);
+        mark(scale);
         blobs.resize(3);
       }
     } else if (blobs.size() == 3 && node.params.size() == 5) {
@@ -241,10 +277,12 @@ int Net::load_weights(const WeightsFile& weights, const std::string& file) {
       }
     }
     impl_->fill(n, blobs, where);
+    mark(n);
     warn_of_lost_statistics(node.param.type(), source, where);
     ++filled;
   }
   params_changed();
+  impl_->tell_filled(is_filled, weights, file);
   return filled;
 }
 

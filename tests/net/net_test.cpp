@@ -85,6 +85,43 @@ TEST(Net, OfLayersWithOneNameTheOneWithParametersIsMeant) {
   EXPECT_EQ(net->saved_blobs(2, false, false).size(), 1u);
 }
 
+/// A net of two layers that learn, one file.
+std::vector<std::string> lines_of_loading(const std::vector<LayerWeights>& layers) {
+  const auto net = make_net(R"(
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 } } }
+    layer { name: 'a' type: 'InnerProduct' bottom: 'x' top: 'a'
+      inner_product_param { num_output: 1 bias_term: false } }
+    layer { name: 'b' type: 'InnerProduct' bottom: 'a' top: 'b'
+      inner_product_param { num_output: 2 bias_term: false } })");
+  const LogLines log;
+  net->load_weights({.net_name = "", .layers = layers}, "w");
+  return log.lines;
+}
+
+LayerWeights layer_weights(const std::string& name, const Shape& shape) {
+  LayerWeights layer;
+  layer.name = name;
+  if (shape.axes() > 0) {
+    layer.blobs = {HostBlob{shape, std::vector<float>(static_cast<size_t>(shape.count())), {}}};
+  }
+  return layer;
+}
+
+TEST(LoadWeights, TellsHowManyLayersWereFilled) {
+  const auto a = layer_weights("a", {1, 2}), b = layer_weights("b", {2, 1});
+  EXPECT_TRUE(lines_of_loading({a, b}).empty());
+  EXPECT_EQ(lines_of_loading({a}),
+            (std::vector<std::string>{
+                "w: fills 1 of the 2 layers with parameters; left as they were: b"}));
+  EXPECT_EQ(lines_of_loading({layer_weights("a", {}), layer_weights("b", {})}),
+            (std::vector<std::string>{"w: fills 0 of the 2 layers with parameters; left as they "
+                                      "were: a, b; the file's layers hold no values"}));
+  EXPECT_EQ(lines_of_loading({layer_weights("c", {3})}),
+            (std::vector<std::string>{"Ignoring source layer c",
+                                      "w: fills 0 of the 2 layers with parameters; left as they "
+                                      "were: a, b; no layer has a name of the net's"}));
+}
+
 TEST(Reports, B63_StatisticsWithAFactorOfZeroAreWarnedAbout) {
   const auto net = make_net(R"(
     layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 dim: 1 } } }
