@@ -212,6 +212,7 @@ bool Solver::run_test(TestNet& test, double* loss) {
     if (stop_) return false;
     if (rank() >= test.ranks) continue;
     *loss += test.net->forward() / test.iterations;
+    if (param_.debug_info() && leads()) test.net->log_debug_forward();
     std::vector<std::vector<double>> values = outputs_of(*test.net);
     if (param_.eval_type() == "detection") take_detections(test, values);
     add_outputs(test.net->outputs(), values, sums);

@@ -149,7 +149,7 @@ NetOptions Solver::net_options(const NetSource& source, Phase phase) const {
   NetOptions options;
   options.phase = phase;
   options.train = phase == TRAIN;
-  options.keep_all = phase == TRAIN && param_.debug_info();
+  options.keep_all = param_.debug_info();
   options.fuse = options_.fuse;
   options.force_nchw = options_.force_nchw;
   options.precision = options_.precision;

@@ -252,6 +252,18 @@ TEST(Solver, SharedMultipliersMustAgree) {
   EXPECT_NE(error.find("lr_mult"), std::string::npos) << error;
 }
 
+/// Caffe's lines for each batch of a test.
+TEST(Solver, DebugInfoShowsTestsToo) {
+  const WorkFolder folder;
+  write_rows("rows", 4, 3);
+  const auto solver =
+      make_solver(regression(4, "debug_info: true test_iter: 3 test_interval: 2 display: 0"));
+  LogLines log;
+  solver->step(1);
+  EXPECT_EQ(log.with("[Forward] Layer loss, top blob loss data: ").size(), 3U);
+  EXPECT_TRUE(log.with("[Backward]").empty());
+}
+
 TEST(Solver, AveragesATestAndGoesOnWhereItEnded) {
   const WorkFolder folder;
   write_rows("rows", 4, 1);

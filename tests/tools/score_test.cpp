@@ -45,6 +45,14 @@ TEST(WholeSet, EachRecordCountsOnce) {
   EXPECT_HAS(ended.err, "] accuracy = 0.9\n");
 }
 
+TEST(CremaTest, ShowsDebugInfoOfTheNet) {
+  const TestFolder folder;
+  write_threshold(folder);
+  folder.write("net.prototxt", std::string("debug_info: true ") + kThreshold);
+  const Ended ended = run_test(folder, {"--iterations=2"});
+  EXPECT_EQ(lines_with(ended.err, "[Forward] Layer limit, top blob limit data: 4.5").size(), 2U);
+}
+
 TEST(WholeSet, ABatchMayBeLargerThanTheSet) {
   const TestFolder folder;
   write_threshold(folder);

@@ -111,6 +111,7 @@ class Tester {
   Tester(NetParameter model, NetOptions options)
       : model_(std::move(model)), options_(std::move(options)) {
     upgrade_net(model_, FLAGS_model);
+    options_.keep_all = model_.debug_info();
     detections_.emplace(model_);
     const bool per_class = FLAGS_per_class && !detections_->is_needed();
     if (per_class || !FLAGS_confusion_matrix.empty()) {
@@ -146,6 +147,7 @@ class Tester {
   void run_batch(Net& net, uint64_t weight) {
     trace_.begin(static_cast<int>(batch_));
     const float loss = net.forward();
+    if (model_.debug_info()) net.log_debug_forward();
     trace_.end(static_cast<int>(batch_));
     std::vector<std::vector<double>> values = outputs_of(net);
     detections_->take(net.outputs(), values);
