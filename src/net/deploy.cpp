@@ -10,7 +10,6 @@
 #include "feed/augmentation.h"
 #include "feed/database.h"
 #include "feed/datum_pixels.h"
-#include "feed/feed.h"
 #include "feed/picture_resizing.h"
 #include "io/mean.h"
 #include "net/filter.h"
@@ -29,10 +28,10 @@ float loss_weight(const LayerParameter& layer) {
   return ends_with(layer.type(), "Loss") ? 1.0F : 0.0F;
 }
 
-/// Layers that only report or store.
-bool is_report(const std::string& type) {
-  return type == "Accuracy" || type == "Silence" || type == "HDF5Output" ||
-         type == "DetectionEvaluate";
+/// Layers that only report or store, those of forks (SegAccuracy, MatWrite) included.
+bool is_report(const LayerParameter& layer) {
+  return layer.top().empty() || ends_with(layer.type(), "Accuracy") ||
+         layer.type() == "DetectionEvaluate";
 }
 
 /// Clears every filler below message: initial values are in the weights.
@@ -66,6 +65,10 @@ void strip(LayerParameter* layer) {
   }
   if (!shares) layer->clear_param();
   if (layer->type() != "DummyData") clear_fillers(layer);
+  if (layer->type() == "PriorBox" && !layer->prior_box_param().has_clip()) {
+    layer->mutable_prior_box_param()->set_clip(
+        false);  // OpenCV's reader takes true where it is not
+  }
 }
 
 /// What stands in a net's place of a loss layer; nothing where its first bottom is the output.
@@ -107,7 +110,7 @@ class Deriver {
       *out_.net.add_layer() = layer;
       if (layer.type() != "Input") strip(out_.net.mutable_layer(out_.net.layer_size() - 1));
     }
-    out_.net.set_name(net_.name());
+    if (net_.has_name()) out_.net.set_name(net_.name());
     return std::move(out_);
   }
 
@@ -117,12 +120,12 @@ class Deriver {
     std::vector<LayerParameter> losses;
     float largest = 0;
     for (const LayerParameter& layer : net_.layer()) {
-      if (is_data_type(layer.type())) {
+      if (is_data_layer(layer)) {
         data_.push_back(layer);
       } else if (loss_weight(layer) > 0 && layer.bottom_size() > 0) {
         losses.push_back(layer);
         largest = std::max(largest, loss_weight(layer));
-      } else if (!is_report(layer.type()) && !ends_with(layer.type(), "Loss")) {
+      } else if (!is_report(layer) && !ends_with(layer.type(), "Loss")) {
         body_.push_back(layer);
       }
     }
@@ -310,99 +313,11 @@ class Deriver {
   DeployNet out_;
 };
 
-int64_t batch_size_of(const LayerParameter& layer) {
-  if (layer.type() == "Data") return layer.data_param().batch_size();
-  if (layer.type() == "ImageData") return layer.image_data_param().batch_size();
-  if (layer.type() == "HDF5Data") return layer.hdf5_data_param().batch_size();
-  if (layer.type() == "WindowData") return layer.window_data_param().batch_size();
-  return layer.memory_data_param().batch_size();
-}
-
-/// C,H,W as far as crop_size, colour fields and mean values tell; nothing without a crop.
-std::optional<Shape> guessed_picture(const LayerParameter& layer) {
-  const TransformationParameter& transform = layer.transform_param();
-  const int64_t channels = transform.force_gray() || (layer.type() == "ImageData" &&
-                                                      !layer.image_data_param().is_color())
-                               ? 1
-                               : 3;
-  const CropSize crop = crop_size_of(transform);
-  if (crop.height > 0) return Shape{channels, crop.height, crop.width};
-  if (transform.has_resize_param() && has_one_size(transform.resize_param())) {
-    return Shape{channels, transform.resize_param().height(), transform.resize_param().width()};
-  }
-  const ImageDataParameter& image = layer.image_data_param();
-  if (image.new_height() > 0) return Shape{channels, image.new_height(), image.new_width()};
-  return std::nullopt;
-}
-
 }  // namespace
-
-bool is_data_type(const std::string& type) {
-  return type == "Data" || type == "ImageData" || type == "HDF5Data" || type == "WindowData" ||
-         type == "MemoryData" || type == "AnnotatedData";
-}
-
-Shapes shapes_of_data_layer(const LayerParameter& layer, int64_t batch,
-                            std::vector<std::string>* notes) {
-  if (layer.type() == "MemoryData") {
-    const MemoryDataParameter& param = layer.memory_data_param();
-    return {Shape{batch, param.channels(), param.height(), param.width()}, Shape{batch}};
-  }
-  std::string reason;
-  try {
-    Shapes shapes =
-        make_feed(layer, {.phase = TEST, .seed = 0, .layer_name = layer.name()})->shapes();
-    for (Shape& shape : shapes) shape[0] = batch;
-    return shapes;
-  } catch (const Error& error) {
-    reason = error.what();
-  }
-  const std::optional<Shape> picture = guessed_picture(layer);
-  require(
-      picture.has_value(), reason,
-      "; without the records the input's size is not known: --input_shape=1,3,224,224 gives it");
-  notes->push_back(
-      str("layer \"", layer.name(), "\": ", reason, "; pictures of ", *picture, " are assumed"));
-  Shapes shapes{Shape{batch}};
-  for (const int64_t dim : *picture) shapes[0].push_back(dim);
-  while (static_cast<int>(shapes.size()) < layer.top_size()) shapes.push_back(Shape{batch});
-  return shapes;
-}
 
 DeployNet derive_deploy(const NetParameter& net, const std::string& file,
                         const std::optional<Shape>& input) {
   return Deriver(net, file, input).derive();
-}
-
-NetParameter with_inputs(const NetParameter& net, const std::string& file,
-                         std::vector<std::string>* notes) {
-  NetParameter out = net;
-  upgrade_net(out, file);
-  NetState state = out.state();
-  if (!state.has_phase()) state.set_phase(TEST);
-  ErrorList errors;
-  filter_net(out, state, file, errors);
-  errors.throw_if_any();
-  for (LayerParameter& layer : *out.mutable_layer()) {
-    if (!is_data_type(layer.type())) continue;
-    Shapes shapes;
-    try {
-      shapes = shapes_of_data_layer(layer, batch_size_of(layer), notes);
-    } catch (const Error& error) {
-      throw error.at(place_of(layer, file));
-    }
-    LayerParameter made;
-    made.set_name(layer.name());
-    made.set_type("Input");
-    made.set_source_location(layer.source_location());
-    *made.mutable_top() = layer.top();
-    for (const Shape& shape : shapes) {
-      BlobShape* out_shape = made.mutable_input_param()->add_shape();
-      for (const int64_t dim : shape) out_shape->add_dim(dim);
-    }
-    layer = made;
-  }
-  return out;
 }
 
 }  // namespace crema

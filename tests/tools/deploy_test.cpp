@@ -261,6 +261,65 @@ TEST(Summary, CountsParametersAndMultiplyAdds) {
   EXPECT_EQ(run_crema(folder, {"summary"}).status, 1);
 }
 
+/// DeepLab's, with its way to store results.
+constexpr const char* kForkData = R"(
+  layer { name: 'd' type: 'ImageSegData' top: 'data' top: 'label' top: 'data_dim'
+          transform_param { crop_size: 9 mean_value: 104 mean_value: 116 mean_value: 122 }
+          image_data_param { source: 'none' batch_size: 2 label_type: PIXEL } }
+  layer { name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv'
+          convolution_param { num_output: 2 kernel_size: 3 } }
+  layer { name: 'accuracy' type: 'SegAccuracy' bottom: 'conv' bottom: 'label' top: 'accuracy' }
+  layer { name: 'mat' type: 'MatWrite' bottom: 'conv' }
+  layer { name: 'silence' type: 'Silence' bottom: 'data_dim' }
+)";
+
+TEST(Deploy, TakesTheDataLayerOfAFork) {
+  const TestFolder folder;
+  folder.write("net.prototxt", kForkData);
+  const Ended ended = run_crema(folder, {"deploy", "--model=net.prototxt", "--output=d.prototxt"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_HAS(ended.err,
+             "layers of type ImageSegData are not built in (a layer of DeepLab); "
+             "pictures of 3 9 9 are assumed");
+  EXPECT_EQ(canonical(read_file(folder / "d.prototxt")), canonical(R"(
+    layer { name: 'data' type: 'Input' top: 'data'
+            input_param { shape { dim: 1 dim: 3 dim: 9 dim: 9 } }
+            transform_param { crop_size: 9 mean_value: 104 mean_value: 116 mean_value: 122 } }
+    layer { name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv'
+            convolution_param { num_output: 2 kernel_size: 3 } })"));
+}
+
+/// Readers disagree about what is meant where it is not written.
+TEST(Deploy, SaysThatPriorBoxesAreNotClipped) {
+  const auto clip = [](const std::string& field) {
+    NetParameter net;
+    parse_text(
+        "layer { name: 'd' type: 'Input' top: 'd' input_param { shape { dim: [1, 1, 9, 9] } } }"
+        "layer { name: 'p' type: 'PriorBox' bottom: 'd' bottom: 'd' top: 'p' "
+        "prior_box_param { min_size: 2 " +
+            field + " } }",
+        "f", &net);
+    const PriorBoxParameter& param = derive_deploy(net, "f").net.layer(1).prior_box_param();
+    return std::pair(param.has_clip(), param.clip());
+  };
+  EXPECT_EQ(clip(""), std::pair(true, false));
+  EXPECT_EQ(clip("clip: true"), std::pair(true, true));
+}
+
+TEST(Summary, TakesTheBatchOfAnnotatedData) {
+  const TestFolder folder;
+  folder.write("net.prototxt", R"(
+    layer { name: 'd' type: 'AnnotatedData' top: 'data' top: 'label'
+            data_param { source: 'none' batch_size: 5 }
+            transform_param { resize_param { resize_mode: WARP height: 8 width: 6 } } }
+    layer { name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv'
+            convolution_param { num_output: 2 kernel_size: 3 } })");
+  const Ended ended = run_crema(folder, {"summary", "--model=net.prototxt"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_HAS(ended.out, "5x3x8x6 1x1x5x8");
+  EXPECT_HAS(ended.out, "5x2x6x4");
+}
+
 TEST(Summary, NeedsNoRecords) {
   const TestFolder folder;
   folder.write("net.prototxt", kTrained);
