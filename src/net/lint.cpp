@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "feed/feed.h"
+#include "net/crop_offsets.h"
 #include "net/filter.h"
 #include "net/graph.h"
 #include "net/lint_rules.h"
@@ -121,6 +122,17 @@ void loss_rules(const Layers& layers, int i, LintList& out) {
   }
 }
 
+/// The first fork with a Crop worked out where it begins; BVLC's begins at 0 unless told.
+void crop_rules(const NetParameter& net, int i, LintList& out) {
+  const LayerParameter& layer = net.layer(i);
+  if (layer.type() != "Crop" || layer.crop_param().offset_size() > 0) return;
+  const auto offsets = aligned_offsets(net, i);
+  if (!offsets || (*offsets)[0] <= 0 || (*offsets)[1] <= 0) return;
+  out.warn("crop_without_offset", layer,
+           str("begins at 0, for no offset is written; crop_param { offset: ", (*offsets)[0],
+               " offset: ", (*offsets)[1], " } lays it on \"", layer.bottom(1), '"'));
+}
+
 /// Results that nobody reads and that are no result for people either.
 void unused_blob_rules(const Layers& layers, Phase phase, LintList& out) {
   static const std::set<std::string> results = {
@@ -197,6 +209,7 @@ std::vector<Finding> lint_net(const NetParameter& net, const LintContext& contex
   for (int i = 0; i < layers.size(); ++i) {
     batch_norm_rules(layers, i, phase, out);
     loss_rules(layers, i, out);
+    crop_rules(net, i, out);
     if (phase == TRAIN) filler_rules(layers[i], context.is_finetuned, out);
     data_rules(net, i, out);
   }

@@ -126,6 +126,14 @@ INSTANTIATE_TEST_SUITE_P(
          "record 2, counted from 0"},
         {"label_beyond_classes", str(kData, replaced(kRest, "num_output: 9", "num_output: 2")),
          "holds the label 2, the net has 2 classes: num_output must be at least 3"},
+        {"crop_without_offset",
+         R"(layer { name: 'd' type: 'Input' top: 'd' input_param { shape { dim: [1, 1, 9, 9] } } }
+            layer { name: 'c' type: 'Convolution' bottom: 'd' top: 'c' convolution_param {
+                    num_output: 1 kernel_size: 3 pad: 5 weight_filler { type: 'xavier' } } }
+            layer { name: 'k' type: 'Crop' bottom: 'c' bottom: 'd' top: 'k' }
+            layer { name: 'l' type: 'EuclideanLoss' bottom: 'k' bottom: 'd' top: 'l' })",
+         "layer \"k\" (Crop): begins at 0, for no offset is written; crop_param { offset: 4 "
+         "offset: 4 } lays it on \"d\" [crop_without_offset]"},
         {"softmax_twice",
          str(kData, replaced(replaced(kRest, "bottom: 'ip' bottom", "bottom: 'p' bottom"),
                              "layer { name: 'loss'",
