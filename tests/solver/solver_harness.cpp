@@ -32,6 +32,16 @@ void write_rows(const std::string& file, int rows, int width) {
   write_file(file + ".txt", file + ".h5\n");
 }
 
+std::string data_layer(const char* name, const char* rules, int batch) {
+  return str("layer { name: '", name, "' type: 'HDF5Data' top: 'data' top: 'label' ", rules,
+             " hdf5_data_param { source: 'rows.txt' batch_size: ", batch, " } } ");
+}
+
+std::string regression(int batch, const std::string& more) {
+  return str("net_param { name: 'line' ", data_layer("data", "", batch), kPredict, kLoss, "} ",
+             kFixed, "max_iter: 100 | ", more);
+}
+
 SolverParameter parse_solver(const std::string& text) {
   SolverParameter all;
   for (const std::string& part : split(text, '|')) {

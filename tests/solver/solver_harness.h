@@ -55,6 +55,22 @@ class LogLines : public google::LogSink {
 /// are a fixed function of their place, in [-1, 1].
 void write_rows(const std::string& file, int rows, int width);
 
+/// A HDF5Data layer over rows.txt with tops data and label, and these include or exclude rules.
+std::string data_layer(const char* name, const char* rules, int batch);
+
+/// Layers from data to ip, and from ip and label to loss; fields of a solver.
+constexpr const char* kPredict =
+    "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { "
+    "num_output: 1 "
+    "weight_filler { type: 'xavier' } } } ";
+constexpr const char* kLoss =
+    "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'label' top: 'loss' } ";
+constexpr const char* kFixed =
+    "base_lr: 0.05 lr_policy: 'fixed' random_seed: 3 snapshot_after_train: false ";
+
+/// A solver of those layers; `more` may replace its fields.
+std::string regression(int batch, const std::string& more = "");
+
 /// A SolverParameter from text; '|' stands between parts, of which a later one's values win.
 SolverParameter parse_solver(const std::string& text);
 
