@@ -1,7 +1,8 @@
 // PriorBox (Liu et al., "SSD", 2016): the default boxes of every cell of bottom 0 on the picture of
 // bottom 1, corners as fractions of it, [1, 2, 4 P]: boxes, then variances. Per cell and min_size:
 // the square, the square of side sqrt(min max) where there is a max_size, then min sqrt(r) x min /
-// sqrt(r) for each ratio r (and 1 / r with flip).
+// sqrt(r) for each ratio r (and 1 / r with flip). Sizes count without their fractions, as in SSD's
+// code: 35.84 is 35, and nets are trained with that.
 #include <algorithm>
 #include <cmath>
 
@@ -60,7 +61,7 @@ class PriorBoxLayer : public Layer {
     const PriorBoxParameter& p = param_.prior_box_param();
     require(p.min_size_size() > 0, "min_size: missing");
     for (const float size : p.min_size()) {
-      require(size > 0, "min_size: must be above 0, got ", size);
+      require(size >= 1, "min_size: must be at least 1, got ", size);
     }
     require(p.max_size_size() == 0 || p.max_size_size() == p.min_size_size(),
             "max_size: ", p.max_size_size(), " values, but ", p.min_size_size(), " of min_size");
@@ -115,10 +116,11 @@ class PriorBoxLayer : public Layer {
   void add_cell(float center_x, float center_y) {
     const PriorBoxParameter& p = param_.prior_box_param();
     for (int s = 0; s < p.min_size_size(); ++s) {
-      const float size = p.min_size(s);
+      // BVLC: not its own, but SSD's: the fractions are lost there too.
+      const float size = std::trunc(p.min_size(s));
       add_box(center_x, center_y, size, size);
       if (p.max_size_size() > 0) {
-        const float side = std::sqrt(size * p.max_size(s));
+        const float side = std::sqrt(size * std::trunc(p.max_size(s)));
         add_box(center_x, center_y, side, side);
       }
       for (size_t r = 1; r < ratios_.size(); ++r) {

@@ -75,6 +75,11 @@ const std::vector<LayerCase> kPriorBox = {
     prior_case("step_and_offset", "min_size: 2 step: 4 offset: 0", {1, 8, 2, 1},
                {-0.05f, -0.1f, 0.05f, 0.1f, -0.05f, 0.3f, 0.05f, 0.5f,  //
                 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f}),
+    // Of 5.84 and 20.9 the whole numbers count: sides of 5 and of sqrt(5 x 20).
+    prior_case("sizes_without_fractions", "min_size: 5.84 max_size: 20.9 img_size: 20",
+               {1, 8, 1, 1},
+               {0.375f, 0.375f, 0.625f, 0.625f, 0.25f, 0.25f, 0.75f, 0.75f,  //
+                0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f}),
     prior_case("no_flip", "min_size: 4 aspect_ratio: 4 flip: false img_size: 10", {1, 8, 1, 1},
                {0.3f, 0.3f, 0.7f, 0.7f, 0.1f, 0.4f, 0.9f, 0.6f,  //
                 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f}),
@@ -89,6 +94,7 @@ TEST(PriorBox, Refusals) {
                  text);
   };
   bad("", "min_size: missing");
+  bad("min_size: 0.9", "min_size: must be at least 1, got 0.9");
   bad("min_size: 4 max_size: 4", "max_size: 4 must be above its min_size 4");
   bad("min_size: 4 max_size: 5 max_size: 6", "max_size: 2 values, but 1 of min_size");
   bad("min_size: 4 variance: 1 variance: 2", "variance: 2 values, but 1 or 4 are possible");
