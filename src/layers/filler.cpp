@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -36,6 +37,12 @@ std::string plain_type(const std::string& type) {
   if (!type.ends_with(suffix)) return type;
   const std::string plain = type.substr(0, type.size() - suffix.size());
   return plain == "constant" ? type : plain;
+}
+
+const std::vector<std::string>& filler_types() {
+  static const std::vector<std::string> types = {
+      "constant", "uniform", "gaussian", "positive_unitball", "xavier", "msra", "bilinear"};
+  return types;
 }
 
 FillerDraw gaussian(const FillerParameter& filler, const Shape& shape) {
@@ -79,6 +86,11 @@ void fill_bilinear(const FillerDraw& draw, int64_t k, std::span<float> values) {
 
 }  // namespace
 
+bool is_filler_type(const std::string& type) {
+  const std::vector<std::string>& types = filler_types();
+  return std::find(types.begin(), types.end(), plain_type(type)) != types.end();
+}
+
 FillerDraw filler_draw(const FillerParameter& filler, const Shape& shape) {
   const std::string type = plain_type(filler.type());
   if (type == "constant") return {FillerKind::constant, filler.value()};
@@ -91,8 +103,7 @@ FillerDraw filler_draw(const FillerParameter& filler, const Shape& shape) {
     return {FillerKind::uniform, -a, a};
   }
   require(type == "uniform", "unknown filler type \"", filler.type(), '"',
-          did_you_mean(filler.type(), {"constant", "uniform", "gaussian", "positive_unitball",
-                                       "xavier", "msra", "bilinear"}));
+          did_you_mean(filler.type(), filler_types()));
   require(filler.min() <= filler.max(), "filler uniform: min ", filler.min(),
           " must not exceed max ", filler.max());
   return {FillerKind::uniform, filler.min(), filler.max()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "base/philox.h"
 #include "base/shape.h"
@@ -14,6 +15,9 @@ namespace crema {
 /// Error on an unknown type (nearest name) or a filler that does not fit the shape.
 void fill_values(const FillerParameter& filler, const Shape& shape, RandomStream& random,
                  std::span<float> values);
+
+/// Whether fill_values knows the type, NVCaffe's names included.
+bool is_filler_type(const std::string& type);
 
 /// A filler as numbers, for draws made on a device (DummyData).
 enum class FillerKind : uint8_t { constant, uniform, gaussian, unitball, bilinear };

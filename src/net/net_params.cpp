@@ -118,6 +118,12 @@ void Net::Impl::fill_params() {
       if (!owns || is_shared) continue;
       RandomStream random(mix_key(mix_key(options.seed, hash_name(node.param.name().c_str())), i));
       std::vector<float> values(static_cast<size_t>(param.shape.count()));
+      // A fork's filler does not matter to a net that is used with weights.
+      if (!options.train && !is_filler_type(param.filler.type())) {
+        LOG(WARNING) << place_of(node.param, options.file) << ": filler \"" << param.filler.type()
+                     << "\" is not built in: parameter " << i << " is 0 unless weights are loaded";
+        param.filler.Clear();
+      }
       try {
         fill_values(param.filler, param.shape, random, values);
       } catch (const Error& error) {

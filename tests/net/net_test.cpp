@@ -107,6 +107,25 @@ LayerWeights layer_weights(const std::string& name, const Shape& shape) {
   return layer;
 }
 
+TEST(Net, AFillerOfAForkDoesNotMatterWhereNothingIsTrained) {
+  const std::string text = R"(
+    layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 1 dim: 2 } } }
+    layer { name: 'a' type: 'InnerProduct' bottom: 'x' top: 'a'
+      inner_product_param { num_output: 1 weight_filler { type: 'identity' std: 2 } } })";
+  EXPECT_NE(error_of([&] { make_net(text); }).find("unknown filler type \"identity\""),
+            std::string::npos);
+  NetParameter param;
+  parse_text(text, "net", &param);
+  NetOptions options;
+  options.log = false;
+  const LogLines log;
+  const Net net(param, options, make_ops({}));
+  EXPECT_EQ(log.lines, std::vector<std::string>{
+                           "net:3: layer \"a\" (InnerProduct): filler \"identity\" is not "
+                           "built in: parameter 0 is 0 unless weights are loaded"});
+  EXPECT_EQ(net.param_values(0), (std::vector<float>{0, 0}));
+}
+
 TEST(LoadWeights, TellsHowManyLayersWereFilled) {
   const auto a = layer_weights("a", {1, 2}), b = layer_weights("b", {2, 1});
   EXPECT_TRUE(lines_of_loading({a, b}).empty());
