@@ -13,8 +13,8 @@
 
 DEFINE_string(anno_type, "detection", "What is annotated: detection (boxes)");
 DEFINE_string(label_type, "xml",
-              "Files of boxes: xml (Pascal VOC), txt (label xmin ymin xmax ymax)");
-DEFINE_string(label_map_file, "", "Names and labels of the classes, for xml");
+              "Files of boxes: xml (Pascal VOC), json (COCO), txt (label xmin ymin xmax ymax)");
+DEFINE_string(label_map_file, "", "Names and labels of the classes, for xml and json");
 DEFINE_string(backend, "lmdb", "The kind of database: lmdb or leveldb");
 DEFINE_bool(gray, false, "Store gray pictures");
 DEFINE_bool(shuffle, false, "Store the pictures in random order");
@@ -61,10 +61,10 @@ std::vector<Pair> read_pairs(const std::string& path) {
 void check_flags() {
   check_database_kind(FLAGS_backend);
   require(FLAGS_anno_type == "detection", "anno_type ", FLAGS_anno_type, ": must be detection");
-  require(FLAGS_label_type == "xml" || FLAGS_label_type == "txt", "label_type ", FLAGS_label_type,
-          ": must be xml or txt");
-  require(FLAGS_label_type != "xml" || !FLAGS_label_map_file.empty(),
-          "label_map_file: is needed for xml");
+  require(FLAGS_label_type == "xml" || FLAGS_label_type == "json" || FLAGS_label_type == "txt",
+          "label_type ", FLAGS_label_type, ": must be xml, json or txt");
+  require(FLAGS_label_type == "txt" || !FLAGS_label_map_file.empty(),
+          "label_map_file: is needed for ", FLAGS_label_type);
   require((FLAGS_resize_height > 0) == (FLAGS_resize_width > 0) && FLAGS_resize_height >= 0,
           "resize_height and resize_width must be given together, above 0");
   require(FLAGS_min_dim >= 0 && FLAGS_max_dim >= 0,
@@ -122,12 +122,19 @@ std::string datum_of(const Picture& picture, const std::string& path, bool is_re
   return write_datum(fields, planes);
 }
 
+std::vector<LabeledBox> read_boxes(const std::string& path, const ClassLabels& labels,
+                                   const Picture& picture) {
+  if (FLAGS_label_type == "xml") return read_voc_boxes(path, labels);
+  if (FLAGS_label_type == "json") return read_coco_boxes(path, labels);
+  return read_text_boxes(path, picture.height, picture.width);
+}
+
 void convert(const std::vector<std::string>& arguments) {
   check_flags();
   const std::string root = arguments[0] + (arguments[0].ends_with('/') ? "" : "/");
   std::vector<Pair> pairs = read_pairs(arguments[1]);
   ClassLabels labels;
-  if (FLAGS_label_type == "xml") labels = read_label_map(FLAGS_label_map_file);
+  if (FLAGS_label_type != "txt") labels = read_label_map(FLAGS_label_map_file);
   if (FLAGS_shuffle) {
     RandomStream random(FLAGS_seed);
     for (size_t i = pairs.size(); i > 1; --i) std::swap(pairs[i - 1], pairs[random.below(i)]);
@@ -144,9 +151,7 @@ void convert(const std::vector<std::string>& arguments) {
     const std::string boxes_path = root + pairs[i].boxes;
     const std::string path = root + pairs[i].picture;
     const Picture original = read_picture(path, FLAGS_gray ? ColorMode::gray : ColorMode::color);
-    const std::vector<LabeledBox> boxes =
-        FLAGS_label_type == "xml" ? read_voc_boxes(boxes_path, labels)
-                                  : read_text_boxes(boxes_path, original.height, original.width);
+    const std::vector<LabeledBox> boxes = read_boxes(boxes_path, labels, original);
     const Picture picture = resized(original);
     const bool is_resized = picture.height != original.height || picture.width != original.width;
     if (i == 0) first = picture;

@@ -1,4 +1,4 @@
-// Files of boxes.
+// Files of boxes: a function for each way to write them.
 #include "feed/annotation_file.h"
 
 #include <set>
@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_reader.h"
 #include "io/prototxt.h"
 
 namespace crema {
@@ -41,16 +42,19 @@ float number(const std::string& text, const std::string& what) {
   return value;
 }
 
+/// The label of a class, or an Error that names a class of the map near to it.
+int label_of(const std::string& name, const ClassLabels& labels) {
+  const auto label = labels.find(name);
+  if (label != labels.end()) return label->second;
+  std::vector<std::string> names;
+  for (const auto& [known, value] : labels) names.push_back(known);
+  fail("class \"", name, "\" is not in the label map", did_you_mean(name, names));
+}
+
 LabeledBox box_of(const std::string& object, float height, float width, const ClassLabels& labels) {
   const std::string name = element(object, "name");
-  const auto label = labels.find(name);
-  if (label == labels.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, value] : labels) names.push_back(known);
-    fail("class \"", name, "\" is not in the label map", did_you_mean(name, names));
-  }
   LabeledBox box;
-  box.label = label->second;
+  box.label = label_of(name, labels);
   const std::string corners = element(object, "bndbox");
   box.box = {number(element(corners, "xmin"), "xmin") / width,
              number(element(corners, "ymin"), "ymin") / height,
@@ -62,6 +66,27 @@ LabeledBox box_of(const std::string& object, float height, float width, const Cl
       next_element(object, "difficult", &at, &difficult) && number(difficult, "difficult") != 0;
   require(box.box.width() > 0 && box.box.height() > 0, "a box of class \"", name,
           "\" is empty or inside out");
+  return box;
+}
+
+/// An annotation of COCO: category_id, bbox (left, top, width, height), iscrowd.
+LabeledBox box_of(const JsonValue& annotation, float height, float width,
+                  const ClassLabels& labels) {
+  LabeledBox box;
+  const JsonValue& category = annotation.at("category_id");
+  const std::string name =
+      category.kind == JsonValue::text ? category.words : str(category.as_number("category_id"));
+  box.label = label_of(name, labels);
+  std::vector<float> sides;
+  for (const JsonValue& side : annotation.at("bbox").as_list("bbox")) {
+    sides.push_back(static_cast<float>(side.as_number("a value of bbox")));
+  }
+  require(sides.size() == 4, "bbox must be left, top, width and height");
+  require(sides[2] > 0 && sides[3] > 0, "a box of class \"", name, "\" is empty or inside out");
+  box.box = {sides[0] / width, sides[1] / height, (sides[0] + sides[2]) / width,
+             (sides[1] + sides[3]) / height};
+  const JsonValue* crowd = annotation.find("iscrowd");
+  box.is_difficult = crowd != nullptr && crowd->as_number("iscrowd") != 0;
   return box;
 }
 
@@ -104,6 +129,22 @@ std::vector<LabeledBox> read_voc_boxes(const std::string& path, const ClassLabel
     std::string object;
     for (size_t at = 0; next_element(xml, "object", &at, &object);) {
       boxes.push_back(box_of(object, height, width, labels));
+    }
+    return boxes;
+  });
+}
+
+std::vector<LabeledBox> read_coco_boxes(const std::string& path, const ClassLabels& labels) {
+  const std::string text = read_file(path);
+  return located(path, [&] {
+    const JsonValue file = parse_json(text);
+    const JsonValue& image = file.at("image");
+    const auto width = static_cast<float>(image.at("width").as_number("width"));
+    const auto height = static_cast<float>(image.at("height").as_number("height"));
+    require(width > 0 && height > 0, "image: width and height must be above 0");
+    std::vector<LabeledBox> boxes;
+    for (const JsonValue& annotation : file.at("annotation").as_list("annotation")) {
+      boxes.push_back(box_of(annotation, height, width, labels));
     }
     return boxes;
   });

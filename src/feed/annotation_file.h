@@ -1,5 +1,5 @@
-// Boxes of a picture as annotators write them: XML of Pascal VOC, or a line of numbers for each
-// box.
+// Boxes of a picture as annotators write them: XML of Pascal VOC, JSON of COCO, or a line of
+// numbers for each box.
 #pragma once
 
 #include <map>
@@ -21,6 +21,11 @@ ClassLabels read_label_map(const std::string& path);
 /// The objects of a VOC file: class names looked up in labels, corners in pixels over the size that
 /// the file gives. Throws Error "PATH: ..." for a class that is unknown, a missing number or size.
 std::vector<LabeledBox> read_voc_boxes(const std::string& path, const ClassLabels& labels);
+
+/// What SSD's scripts make of COCO's annotations, a file for each picture: { "image": { "width",
+/// "height" }, "annotation": [ { "category_id", "bbox": [left, top, width, height], "iscrowd" } ]
+/// }. Numbers of categories are names in labels; crowds count as difficult. Errors as above.
+std::vector<LabeledBox> read_coco_boxes(const std::string& path, const ClassLabels& labels);
 
 /// Lines "label xmin ymin xmax ymax", corners in pixels of a picture of this size. Throws Error
 /// "PATH:LINE: ...".

@@ -68,6 +68,35 @@ TEST_F(ConvertAnnoset, LabelMapRefusals) {
   EXPECT_FALSE(exists(folder_ / "map.prototxt"));
 }
 
+/// As SSD's scripts split COCO: categories by number, boxes by corner and size.
+TEST_F(ConvertAnnoset, CocoFilesGiveBoxes) {
+  write_text_file(folder_ / "classes.txt", "1 1 person\n18 2 dog\n");
+  make_label_map();
+  const auto stored = [&](const std::string& annotations) {
+    write_text_file(
+        folder_ / "img/a.xml",
+        "{ \"image\": { \"file_name\": \"a\\u002epng\", \"width\": 8, \"height\": 4 },\n"
+        "  \"annotation\": [ " +
+            annotations + " ] }");
+    return convert("--label_type=json --label_map_file=map.prototxt");
+  };
+  const ToolResult result = stored(
+      "{ \"category_id\": 18, \"bbox\": [2, 1, 4.0, 3e0], \"iscrowd\": 1, \"area\": null },\n"
+      "{ \"bbox\": [0, 0, 4, 2], \"category_id\": 1, \"segmentation\": [[1, 2], []] }");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(batch()[1], (std::vector<float>{0, 2, 0, 0.25f, 0.25f, 0.75f, 1, 1,  //
+                                            0, 1, 0, 0, 0, 0.5f, 0.5f, 0}));
+  run("rm -r db");
+  EXPECT_HAS(stored("{ \"category_id\": 7, \"bbox\": [0, 0, 4, 2] }").output,
+             "./img/a.xml: class \"7\" is not in the label map");
+  EXPECT_HAS(stored("{ \"category_id\": 1, \"bbox\": [0, 0, 4] }").output,
+             "./img/a.xml: bbox must be left, top, width and height");
+  EXPECT_HAS(stored("{ \"category_id\": 1, \"bbox\": [0, 0, 0, 2] }").output,
+             "./img/a.xml: a box of class \"1\" is empty or inside out");
+  EXPECT_HAS(stored("{ \"category_id\": 1 }").output, "./img/a.xml: has no \"bbox\"");
+  EXPECT_HAS(stored("{ \"category_id\": 1, \n").output, "./img/a.xml: line 3: a name in quotation");
+}
+
 TEST_F(ConvertAnnoset, VocFilesGiveBoxes) {
   make_label_map();
   for (const char* flags : {"", "--encoded "}) {
@@ -149,7 +178,7 @@ TEST_F(ConvertAnnoset, Refusals) {
   };
   bad("", "label_map_file: is needed for xml");
   bad("--anno_type=classification", "must be detection");
-  bad("--label_type=json", "must be xml or txt");
+  bad("--label_type=yaml", "must be xml, json or txt");
   bad("--label_type=txt --max_dim=-1", "min_dim and max_dim must not be negative: 0 and -1");
   write_text_file(folder_ / "map.prototxt",
                   "item { name: 'cat' label: 1 } item { name: 'dot' label: 2 }");
