@@ -228,16 +228,42 @@ class Deriver {
         add_input(layer, i, shapes.at(static_cast<size_t>(i)));
       }
     }
+    const std::vector<std::string> missing = blobs_of_nobody();
+    if (input_ && missing.size() == 1) {  // DIGITS' nets have no data layer in the stage deploy
+      put_input(missing[0], *input_);
+      return;
+    }
+    require(missing.empty(), file_, ": no layer of the phase and stages makes ", join(missing),
+            missing.size() == 1 ? "; --input_shape=1,3,224,224 makes an input of it" : "");
     require(found, file_, ": no data layer leads to the outputs ", join(out_.outputs));
   }
 
-  void add_input(const LayerParameter& data, int top, const Shape& shape) {
+  /// What layers of the body read and none before them makes.
+  std::vector<std::string> blobs_of_nobody() const {
+    std::set<std::string> made;
+    for (const LayerParameter& layer : data_) made.insert(layer.top().begin(), layer.top().end());
+    std::vector<std::string> missing;
+    for (const LayerParameter& layer : body_) {
+      for (const std::string& bottom : layer.bottom()) {
+        if (made.insert(bottom).second) missing.push_back(bottom);
+      }
+      made.insert(layer.top().begin(), layer.top().end());
+    }
+    return missing;
+  }
+
+  LayerParameter& put_input(const std::string& blob, const Shape& shape) {
     LayerParameter& input = *out_.net.add_layer();
-    input.set_name(data.top(top));
+    input.set_name(blob);
     input.set_type("Input");
-    input.add_top(data.top(top));
+    input.add_top(blob);
     BlobShape* out = input.mutable_input_param()->add_shape();
     for (const int64_t dim : shape) out->add_dim(dim);
+    return input;
+  }
+
+  void add_input(const LayerParameter& data, int top, const Shape& shape) {
+    LayerParameter& input = put_input(data.top(top), shape);
     if (top > 0 || out_.preprocessing || data.type() == "HDF5Data") return;
     out_.preprocessing = preprocessing_of(data);
     const Preprocessing& made = *out_.preprocessing;

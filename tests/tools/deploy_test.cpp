@@ -273,6 +273,36 @@ constexpr const char* kForkData = R"(
   layer { name: 'silence' type: 'Silence' bottom: 'data_dim' }
 )";
 
+/// As DIGITS has nets: one file, data layers in the stages train and val only.
+TEST(Deploy, MakesAnInputOfWhatNobodyMakes) {
+  const TestFolder folder;
+  folder.write("net.prototxt", R"(
+    layer { name: 'd' type: 'Data' top: 'data' top: 'label' include { stage: 'train' }
+            data_param { source: 'none' batch_size: 2 } }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'
+            inner_product_param { num_output: 2 } }
+    layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'label'
+            exclude { stage: 'deploy' } }
+    layer { name: 'softmax' type: 'Softmax' bottom: 'ip' top: 'softmax'
+            include { stage: 'deploy' } })");
+  const std::vector<std::string> flags = {"deploy", "--model=net.prototxt", "--stage=deploy"};
+  Ended ended = run_crema(folder, flags);
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_HAS(ended.err,
+             "net.prototxt: no layer of the phase and stages makes data; "
+             "--input_shape=1,3,224,224 makes an input of it");
+  std::vector<std::string> with_shape = flags;
+  with_shape.emplace_back("--input_shape=1,3,4,4");
+  ended = run_crema(folder, with_shape);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(canonical(ended.out), canonical(R"(
+    layer { name: 'data' type: 'Input' top: 'data'
+            input_param { shape { dim: 1 dim: 3 dim: 4 dim: 4 } } }
+    layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip'
+            inner_product_param { num_output: 2 } }
+    layer { name: 'softmax' type: 'Softmax' bottom: 'ip' top: 'softmax' })"));
+}
+
 TEST(Deploy, TakesTheDataLayerOfAFork) {
   const TestFolder folder;
   folder.write("net.prototxt", kForkData);
