@@ -21,6 +21,7 @@ Registry<LayerFactory>& layer_registry() {
 }
 
 std::unique_ptr<Layer> make_layer(const LayerParameter& param, const LayerContext& context) {
+  require(!param.type().empty(), "type: is missing, or one that this syntax has no word for");
   const LayerFactory* factory = layer_registry().find(param.type());
   if (!factory) {
     const std::string origin = origin_of(param.type());

@@ -46,7 +46,7 @@ std::optional<Shape> guessed_picture(const LayerParameter& layer) {
 bool is_data_layer(const LayerParameter& layer) {
   static const std::set<std::string> types = {"Data",       "ImageData",  "HDF5Data",
                                               "WindowData", "MemoryData", "AnnotatedData"};
-  const bool is_of_fork = layer.bottom().empty() && !layer.top().empty() &&
+  const bool is_of_fork = !layer.type().empty() && layer.bottom().empty() && !layer.top().empty() &&
                           layer_registry().find(layer.type()) == nullptr;
   return types.count(layer.type()) > 0 || is_of_fork;
 }

@@ -129,6 +129,7 @@ TEST(Proposal, Refusals) {
 }
 
 TEST(UnknownTypes, NameTheirFork) {
+  expect_error("layer { name: \"l\" top: \"y\" }", "type: is missing");
   expect_error("layer { name: \"l\" type: \"RegionLoss\" top: \"y\" }",
                "unknown layer type \"RegionLoss\" (a layer of the YOLOv2 fork)");
   expect_error("layer { name: \"l\" type: \"Permut\" top: \"y\" }",
