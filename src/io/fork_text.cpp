@@ -38,6 +38,8 @@ constexpr Hint kHints[] = {
     {"SolverParameter", "solver_data_type"},
     {"SolverParameter", "store_blobs_in_old_format"},
     {"SolverParameter", "engine"},
+    {"SolverParameter", "test_and_snapshot_last_epochs"},
+    {"SolverParameter", "plateau_winsize"},
 };
 
 // Blocks of layers that are not built in, with names so near to ours that they would be taken for

@@ -24,7 +24,8 @@ const ForkField* find_fork_field(std::string_view message, std::string_view fiel
 /// of ours.
 bool is_fork_block(std::string_view field);
 
-/// A field of a net or a solver with which a fork says how to compute and never what.
+/// A field of a net or a solver with which a fork says how to compute, or when to test, and never
+/// what.
 bool is_fork_hint(std::string_view message, std::string_view field);
 
 /// What is known about a value that a field does not take, to stand behind the mistake: ": HDF5

@@ -70,8 +70,11 @@ std::string unknown_policy(const std::string& name) {
   std::vector<std::string> names;
   for (const Policy& policy : policies()) names.emplace_back(policy.name);
   if (name.empty()) return str("lr_policy is missing: one of ", join(names));
-  return str("lr_policy: there is no policy \"", name, "\"", did_you_mean(name, names),
-             "; there are ", join(names));
+  const std::string fork = name == "plateau"      ? " (SSD's and Intel's Caffe have it)"
+                           : name == "multifixed" ? " (Intel's Caffe has it)"
+                                                  : "";
+  return str("lr_policy: there is no policy \"", name, '"',
+             fork.empty() ? did_you_mean(name, names) : fork, "; there are ", join(names));
 }
 
 bool has_field(const SolverParameter& param, const std::string& name) {

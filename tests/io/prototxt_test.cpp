@@ -208,7 +208,7 @@ TEST(Prototxt, EnginesAndHintsOfForksAreLogged) {
   EXPECT_EQ(net.layer(0).relu_param().engine(), ReLUParameter::DEFAULT);
   EXPECT_EQ(net.layer(1).relu_param().negative_slope(), 1);
   SolverParameter solver;
-  parse_text("solver_data_type: FLOAT16 base_lr: 2", "s", &solver);
+  parse_text("solver_data_type: FLOAT16 test_and_snapshot_last_epochs: 2 base_lr: 2", "s", &solver);
   EXPECT_EQ(solver.base_lr(), 2);
   EXPECT_EQ(
       log.lines,
@@ -216,7 +216,9 @@ TEST(Prototxt, EnginesAndHintsOfForksAreLogged) {
           "f:1: default_cudnn_math_override is not a field of the net (NetParameter): ignored",
           "f:2: engine MKL2017 belongs to another Caffe: ignored (2 times)",
           "f:4: mem_param is not a field of the net (NetParameter): ignored",
-          "s:1: solver_data_type is not a field of the solver (SolverParameter): ignored"}));
+          "s:1: solver_data_type is not a field of the solver (SolverParameter): ignored",
+          "s:1: test_and_snapshot_last_epochs is not a field of the solver "
+          "(SolverParameter): ignored"}));
   EXPECT_EQ(mistake<NetParameter>("layer { relu_param { engine: MKLDNN } }", true),
             "f:1: engine takes DEFAULT, CAFFE or CUDNN, not MKLDNN");
   EXPECT_EQ(mistake<NetParameter>("mem_param {}", true),

@@ -117,6 +117,8 @@ TEST(LearningRate, RefusesWhatCannotBeRight) {
   const std::vector<RefusedRate> rows = {
       {"base_lr: 1 lr_policy: 'stp'", "did you mean step?"},
       {"base_lr: 1 lr_policy: 'Fixed'", "did you mean fixed?"},
+      {"base_lr: 1 lr_policy: 'plateau'",
+       "there is no policy \"plateau\" (SSD's and Intel's Caffe have it); there are fixed"},
       {"base_lr: 1", "lr_policy is missing"},
       {"lr_policy: 'fixed'", "base_lr is missing"},
       {"base_lr: nan lr_policy: 'fixed'", "base_lr must be finite"},
