@@ -104,7 +104,9 @@ TEST(Deploy, SizesThatTheTransformGives) {
                    "inner_product_param { num_output: 3 } } layer { name: 'loss' type: "
                    "'SoftmaxWithLoss' bottom: 'ip' bottom: 'label' }"),
                "f", &net);
-    return derive_deploy(net, "f").net.layer(0).ShortDebugString();
+    const DeployNet made = derive_deploy(net, "f");
+    EXPECT_EQ(join(made.notes), "");
+    return made.net.layer(0).ShortDebugString();
   };
   const std::string head = "name: \"data\" type: \"Input\" top: \"data\" ";
   EXPECT_EQ(deployed("scale: 2 distort_param { } noise_param { } max_rotation: 5 crop_h: 3 "
