@@ -250,6 +250,21 @@ using Buffer = std::shared_ptr<void>;
 /// Calls that an Ops kept; freed with the last owner.
 using Recording = std::shared_ptr<void>;
 
+/// A second in-order queue of an Ops' device, for what runs beside the Ops' own calls: copies, and
+/// sums over ranks. None of its calls can be recorded. The Ops must outlive its use.
+class SideQueue {
+ public:
+  virtual ~SideQueue() = default;
+  /// What is enqueued here from now on comes after all that the Ops has been given.
+  virtual void follow() = 0;
+  /// What the Ops is given from now on comes after all that is here.
+  virtual void join() = 0;
+  /// As Ops::upload; host is pinned memory, and stays as it is until synchronize().
+  virtual void upload(const void* host, Tensor dst) = 0;
+  /// Waits until all that is here is done.
+  virtual void synchronize() = 0;
+};
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -315,6 +330,8 @@ class Ops {
   /// Bytes of memory that the device has for us in all; 0: not known.
   virtual size_t capacity() const { return 0; }
   virtual void synchronize() = 0;
+  /// A new queue beside this one; nullptr where the device has none.
+  virtual std::unique_ptr<SideQueue> side_queue() { return nullptr; }
   /// Device memory that kernels write faults to, and the host's reading of it, which waits for the
   /// queue.
   virtual Fault* fault() = 0;
@@ -353,7 +370,9 @@ UnaryArgs unary_args_of(const Act& act);
 struct Device {
   bool gpu = false;
   int index = 0;
-  bool tf32 = false;  // a GPU may round f32 to 10 bits of mantissa in products
+  bool tf32 = false;       // a GPU may round f32 to 10 bits of mantissa in products
+  std::string autotune{};  // a GPU measures cuDNN's engines and keeps the choices in this file;
+                           // empty: it goes by the library's heuristics
 };
 /// The only place that names a backend. Throws Error when that backend was not built or its device
 /// is not there.

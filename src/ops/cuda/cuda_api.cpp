@@ -102,6 +102,17 @@ Stream::~Stream() { warn(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
 
 void Stream::synchronize() const { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
+Mark::Mark() {
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+}
+
+Mark::~Mark() { warn(cudaEventDestroy(event_), "cudaEventDestroy"); }
+
+void Mark::order(const Stream& before, const Stream& after) const {
+  check(cudaEventRecord(event_, before.get()), "cudaEventRecord");
+  check(cudaStreamWaitEvent(after.get(), event_, 0), "cudaStreamWaitEvent");
+}
+
 Graph::Graph(const Stream& stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");

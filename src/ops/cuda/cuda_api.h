@@ -43,6 +43,20 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// A mark in a Stream, for others to wait for.
+class Mark {
+ public:
+  Mark();
+  ~Mark();
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  /// What `after` is given from now on comes after all that `before` has been given.
+  void order(const Stream& before, const Stream& after) const;
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 /// What a stretch of a Stream was recorded into.
 class Graph {
  public:

@@ -32,6 +32,23 @@ class Library : public CudaLibrary {
   }
 };
 
+class Side final : public CudaSideQueue {
+ public:
+  explicit Side(const Stream& main) : main_(main) {}
+  void follow() override { mark_.order(main_, stream_); }
+  void join() override { mark_.order(stream_, main_); }
+  void upload(const void* host, Tensor dst) override {
+    copy(host, dst.data, dst.desc.bytes(), stream_);
+  }
+  void synchronize() override { stream_.synchronize(); }
+  cudaStream_t stream() const override { return stream_.get(); }
+
+ private:
+  const Stream& main_;
+  Stream stream_;
+  Mark mark_;
+};
+
 }  // namespace
 
 CudaOps::CudaOps(const Device& device)
@@ -97,6 +114,8 @@ void CudaOps::download(CTensor src, void* host) {
 }
 
 Buffer CudaOps::allocate(size_t bytes, Memory kind) { return cuda::allocate(bytes, kind, stream_); }
+
+std::unique_ptr<SideQueue> CudaOps::side_queue() { return std::make_unique<Side>(stream_); }
 
 Fault* CudaOps::fault() { return static_cast<Fault*>(slots_.get()); }
 

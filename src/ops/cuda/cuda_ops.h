@@ -16,6 +16,12 @@ namespace crema::cuda {
 class Cudnn;
 class Gemm;
 
+/// A second stream of the card. Virtual, so that other libraries than this one can ask for it.
+class CudaSideQueue : public SideQueue {
+ public:
+  virtual cudaStream_t stream() const = 0;
+};
+
 class CudaOps : public Ops {
  public:
   explicit CudaOps(const Device& device);
@@ -54,6 +60,7 @@ class CudaOps : public Ops {
   bool shares_host_memory() const override { return false; }
   size_t capacity() const override { return device_bytes(); }
   void synchronize() override { stream_.synchronize(); }
+  std::unique_ptr<SideQueue> side_queue() override;
   Fault* fault() override;
   std::optional<Fault> take_fault() override;
 

@@ -58,6 +58,7 @@ class ForwardingOps : public Ops {
   Buffer allocate(size_t bytes, Memory kind) override { return to_->allocate(bytes, kind); }
   bool shares_host_memory() const override { return to_->shares_host_memory(); }
   void synchronize() override { to_->synchronize(); }
+  std::unique_ptr<SideQueue> side_queue() override { return to_->side_queue(); }
   Fault* fault() override { return to_->fault(); }
   std::optional<Fault> take_fault() override { return to_->take_fault(); }
   bool can_record() const override { return records_ && to_->can_record(); }
