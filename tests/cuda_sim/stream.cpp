@@ -37,6 +37,13 @@ void run_first(Stream& stream) {
   ++stream.completed;
 }
 
+void hold_now(const Task& task) {
+  task.meeting->done = true;
+  const DeviceCode code;
+  task.meeting->run();
+  check_red_zones(task.name);
+}
+
 /// A meeting takes place when everybody's earlier work is done. Waits for who has not come yet.
 void hold(const Task& task) {
   const std::shared_ptr<Meeting> meeting = task.meeting;
@@ -48,11 +55,18 @@ void hold(const Task& task) {
     const std::vector<Mark> places = meeting->places;
     for (const Mark& place : places) run_to(place.stream, place.position - 1);
     if (meeting->done || is_given_up(task)) break;
-    meeting->done = true;
-    const DeviceCode code;
-    meeting->run();
-    check_red_zones(task.name);
+    hold_now(task);
   }
+}
+
+/// A meeting to which all have come, with nothing before it, needs nobody who waits.
+void hold_if_all_are_here(const Task& task) {
+  const std::shared_ptr<Meeting> meeting = task.meeting;
+  if (meeting == nullptr || meeting->done || meeting->places.size() < meeting->wanted) return;
+  const bool are_here =
+      std::all_of(meeting->places.begin(), meeting->places.end(),
+                  [](const Mark& place) { return place.stream->completed + 1 == place.position; });
+  if (are_here && !is_given_up(task)) hold_now(task);
 }
 
 /// Lets streams run ahead as the dice say.
@@ -60,6 +74,7 @@ void run_ahead() {
   if ((dice() & 1u) == 0) return;
   std::vector<StreamRef> waiting;
   for (const auto& [handle, stream] : streams().by_handle) {
+    if (!stream->tasks.empty()) hold_if_all_are_here(Task(stream->tasks.front()));
     if (!stream->tasks.empty() && first_is_ready(*stream)) waiting.push_back(stream);
   }
   if (waiting.empty()) return;
