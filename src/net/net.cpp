@@ -281,18 +281,37 @@ float Net::forward() {
   return net.total_loss();
 }
 
+/// Nodes from begin down to end + 1; before the last node of all, what the losses begin with.
+void Net::Impl::walk_backward(int begin, int end) {
+  if (begin == static_cast<int>(graph.nodes.size()) - 1) fill_loss_gradients();
+  for (int n = begin; n > end; --n) run_backward(n);
+}
+
 void Net::backward() {
   Impl& net = *impl_;
   assert(net.options.train);
   net.loss_scale = net.ops->step().loss_scale;
-  const auto walk = [&] {
-    net.fill_loss_gradients();
-    for (int n = static_cast<int>(net.graph.nodes.size()) - 1; n >= 0; --n) net.run_backward(n);
-  };
+  const auto walk = [&] { net.walk_backward(static_cast<int>(net.graph.nodes.size()) - 1, -1); };
   if (net.records_backward) {
     (net.gradients_empty ? net.first_backward : net.further_backward).run(*net.ops, walk);
   } else {
     walk();
+  }
+  net.gradients_empty = false;
+}
+
+void Net::backward(const GradientFinal& final) {
+  Impl& net = *impl_;
+  assert(net.options.train);
+  net.loss_scale = net.ops->step().loss_scale;
+  for (BackwardPart& part : net.backward_parts) {
+    const auto walk = [&] { net.walk_backward(part.begin, part.end); };
+    if (part.begin > part.end && net.records_backward) {
+      (net.gradients_empty ? part.first : part.further).run(*net.ops, walk);
+    } else if (part.begin > part.end) {
+      walk();
+    }
+    for (const Tensor& gradient : part.final) final(gradient);
   }
   net.gradients_empty = false;
 }

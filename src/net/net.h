@@ -3,6 +3,7 @@
 // only walk the list.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ struct NetOptions {
   size_t memory_limit = 0;  // bytes that the net may take in all, with the solver's histories;
                             // 0: what the device has. Training recomputes where that helps to fit
   int histories = 0;        // tensors that the solver keeps for each gradient
+  size_t bucket_bytes = size_t{8} << 20;  // of the parts in which backward(final) tells gradients
   int rank = 0, ranks = 1;
   std::string file = "net";  // named in errors where a layer has no source_location
 };
@@ -55,6 +57,9 @@ struct NetOutput {
   std::string name;
   float loss_weight = 0;
 };
+
+/// Told of a contiguous part of the gradients once nothing of this backward writes to it any more.
+using GradientFinal = std::function<void(const Tensor& part)>;
 
 /// Bytes of device memory by purpose, of this net alone: what it shares is counted by its owner.
 struct MemoryReport {
@@ -87,6 +92,10 @@ class Net {
   /// One backward pass after forward. The first call after clear_gradients() overwrites parameter
   /// gradients, further ones add to them.
   void backward();
+  /// The same; final() is called while it is under way, with every part of every group's gradient
+  /// once, in an order and in parts of about NetOptions::bucket_bytes that the net alone decides.
+  /// What it enqueues comes between the calls of backward, and must leave the ops able to record.
+  void backward(const GradientFinal& final);
   /// Marks parameter gradients as not there; costs nothing.
   void clear_gradients();
 

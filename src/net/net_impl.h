@@ -52,6 +52,13 @@ struct Stretch {
 /// Copies a tensor to the host in nchw order, as f32.
 std::vector<float> read_nchw(Ops& ops, const Tensor& tensor);
 
+/// A part of backward, nodes from begin down to end + 1, and the gradients that are final after it.
+struct BackwardPart {
+  int begin = 0, end = 0;
+  std::vector<Tensor> final;
+  Replay first, further;  // as Impl::first_backward
+};
+
 struct Net::Impl {
   NetOptions options;
   std::shared_ptr<Ops> ops;
@@ -71,8 +78,9 @@ struct Net::Impl {
   std::vector<Stretch> stretches;
   bool records_backward = false;
   Replay first_backward, further_backward;  // into empty gradients, and added to them
-  std::vector<Buffer> owned;                // parameters, gradients, inputs, state, packed weights
-  std::map<int, Tensor> inputs;             // value -> memory that stays
+  std::vector<BackwardPart> backward_parts;
+  std::vector<Buffer> owned;     // parameters, gradients, inputs, state, packed weights
+  std::map<int, Tensor> inputs;  // value -> memory that stays
   std::vector<NetParam> params;
   std::vector<Group> groups;
   std::vector<Tensor> states, packed;           // per node
@@ -121,6 +129,8 @@ struct Net::Impl {
   void run_forward(int n);
   void run_stretch(size_t index);
   void run_backward(int n);
+  void make_backward_parts();
+  void walk_backward(int begin, int end);
   Needs plan_layer(int n);
   void follow_shapes(int n);
   void fill_loss_gradients();

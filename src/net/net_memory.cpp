@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "net/gradient_buckets.h"
 #include "net/net_impl.h"
 
 namespace crema {
@@ -140,6 +141,7 @@ void Net::Impl::bind() {
     if (!node.is_absorbed) node.layer->bind(steps[n].workspace);
   }
   make_stretches();
+  if (options.train) make_backward_parts();
 }
 
 /// Whether shapes follow the data somewhere: what is called then differs from pass to pass.
@@ -166,6 +168,24 @@ void Net::Impl::make_stretches() {
       stretches.back().can_record = can_record;
     }
     stretches.back().end = n + 1;
+  }
+}
+
+void Net::Impl::make_backward_parts() {
+  backward_parts.clear();
+  int next = static_cast<int>(graph.nodes.size()) - 1;
+  for (const GradientBucket& bucket :
+       gradient_buckets(graph, params, groups, options.bucket_bytes)) {
+    const int end = std::min(next, bucket.last_writer - 1);
+    if (backward_parts.empty() || end < next) {
+      backward_parts.push_back(
+          {.begin = next, .end = end, .final = {}, .first = {}, .further = {}});
+      next = end;
+    }
+    backward_parts.back().final.push_back(bucket.gradient);
+  }
+  if (next >= 0) {
+    backward_parts.push_back({.begin = next, .end = -1, .final = {}, .first = {}, .further = {}});
   }
 }
 

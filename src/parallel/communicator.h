@@ -31,6 +31,11 @@ class Communicator {
   /// x becomes the sum of all ranks' x, f32 of one count, in the memory of this rank's device:
   /// before whatever `ops` is asked for next.
   virtual void sum(Ops& ops, const Tensor& x);
+  /// As sum(), but perhaps beside what `ops` is asked for next: x is as it was, or summed, until
+  /// finish_sums(), and must not be written.
+  virtual void begin_sum(Ops& ops, const Tensor& x) { sum(ops, x); }
+  /// All sums that were begun come before whatever `ops` is asked for next.
+  virtual void finish_sums(Ops&) {}
   /// The same for values on the host.
   void sum(std::span<double> values);
 

@@ -94,7 +94,9 @@ float Solver::forward_backward(bool display) {
     const float loss = net_->forward();
     if (!std::isfinite(loss)) stop_at_loss(loss);
     if (debug) net_->log_debug_forward();
-    net_->backward();
+    // What debug_info shows are a rank's own gradients: their sums begin after it.
+    const bool sums = options_.overlap_sums && !debug && i + 1 == param_.iter_size();
+    sums ? updater_->backward_and_sum() : net_->backward();
     if (debug) net_->log_debug_backward();
     sum += loss;
   }

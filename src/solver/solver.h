@@ -50,8 +50,10 @@ struct SolverOptions {
   bool fuse = true, force_nchw = false;
   std::optional<DType> precision;  // of the nets' blobs; nothing: as their fields say
   size_t memory_limit = 0;         // of the train net with its histories, in bytes; 0: the device's
-  std::string trace;               // a file for the trace of one iteration; empty: none
-  ReadOptions read;                // of net files
+  bool overlap_sums = true;        // gradients are summed over ranks while backward runs
+  size_t bucket_bytes = size_t{8} << 20;  // in parts of at least this size
+  std::string trace;                      // a file for the trace of one iteration; empty: none
+  ReadOptions read;                       // of net files
   std::function<SolverRequest()> take_request = [] { return SolverRequest{}; };
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   std::function<void(const SolverEvent&)> observe = [](const SolverEvent&) {};

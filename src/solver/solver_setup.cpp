@@ -156,6 +156,7 @@ NetOptions Solver::net_options(const NetSource& source, Phase phase) const {
   if (phase == TRAIN) {
     options.memory_limit = options_.memory_limit;
     options.histories = history_count(parse_rule(param_.type()));
+    options.bucket_bytes = options_.bucket_bytes;
   }
   options.seed = seed_;
   options.log = leads();

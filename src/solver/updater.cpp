@@ -204,9 +204,16 @@ float Updater::clip_factor(double norm) const {
   return static_cast<float>(factor);
 }
 
+void Updater::backward_and_sum() {
+  if (ranks() == 1) return net_.backward();
+  net_.backward([this](const Tensor& part) { group_->begin_sum(net_.ops(), part); });
+  are_sums_begun_ = true;
+}
+
 void Updater::join_gradients() {
   if (ranks() == 1) return;
   const TraceSpan span("update", "sum over ranks", true);
+  if (std::exchange(are_sums_begun_, false)) return group_->finish_sums(net_.ops());
   for (const GroupState& state : groups_) {
     if (state.group->gradient) group_->sum(net_.ops(), state.group->gradient);
   }

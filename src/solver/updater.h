@@ -36,6 +36,10 @@ class Updater {
   /// must the group of ranks that train together, where there is one.
   Updater(const SolverParameter& param, Net& net, Communicator* group = nullptr);
 
+  /// The net's backward, with the sums of gradients over all ranks begun while it is under way: the
+  /// last one before update().
+  void backward_and_sum();
+
   /// w -= the rule's step of the gradients that backward left (the mean over all ranks'), with
   /// `rate` and the iteration's
   /// number before it is counted. Logs a line where clip_gradients scales. Throws Error when the
@@ -96,6 +100,7 @@ class Updater {
   Replay replay_;  // of update()'s steps
   Buffer partial_sums_;
   mutable Norms norms_;
+  bool are_sums_begun_ = false;
 };
 
 }  // namespace crema

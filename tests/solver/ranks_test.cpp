@@ -118,6 +118,42 @@ INSTANTIATE_TEST_SUITE_P(
                     "type: 'Adam' base_lr: 0.01 momentum: 0.9",
                     "type: 'LARS' base_lr: 1 momentum: 0.9 weight_decay: 0.01 larc_eta: 0.1"));
 
+class OverlappedSums : public testing::TestWithParam<const char*> {};
+
+TEST_P(OverlappedSums, GiveTheBitsOfSumsAfterBackward) {
+  const WorkFolder folder;
+  write_rows("rows", 24, 5);
+  // Two layers with one weight, in groups of two rates: parts of the gradients are final in another
+  // order than they lie in.
+  const std::string shared = R"(
+    layer { name: "a" type: "InnerProduct" bottom: "ip1" top: "a" param { name: "w" }
+            param { lr_mult: 2 } inner_product_param { num_output: 6
+            weight_filler { type: "xavier" } } }
+    layer { name: "sum" type: "Eltwise" bottom: "ip1" bottom: "a" top: "sum" }
+    layer { name: "b" type: "InnerProduct" bottom: "sum" top: "b" param { name: "w" }
+            param { lr_mult: 2 } inner_product_param { num_output: 6
+            weight_filler { type: "xavier" } } }
+    layer { name: "out" type: "Eltwise" bottom: "ip1" bottom: "b" top: "ip1" })";
+  const std::string text = net_of(2, 2, shared) + " max_iter: 5 " + GetParam();
+  SolverOptions at_the_end = options_for(), in_parts = options_for();
+  at_the_end.overlap_sums = false;
+  in_parts.bucket_bytes = 1;  // a part for each parameter
+  for (const int ranks : {2, 4}) {
+    const std::vector<Outcome> wanted = train_together(ranks, text, at_the_end);
+    const std::vector<Outcome> found = train_together(ranks, text, in_parts);
+    for (size_t rank = 0; rank < found.size(); ++rank) {
+      EXPECT_EQ(found[rank].params, wanted[rank].params) << rank << " of " << ranks;
+      EXPECT_EQ(found[rank].history, wanted[rank].history) << rank << " of " << ranks;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ranks, OverlappedSums,
+    testing::Values("type: 'SGD' base_lr: 0.1 momentum: 0.9",
+                    "type: 'SGD' base_lr: 0.1 momentum: 0.9 clip_gradients: 0.5 iter_size: 2",
+                    "type: 'LARS' base_lr: 1 momentum: 0.9 weight_decay: 0.01 larc_eta: 0.1"));
+
 TEST(Ranks, ShareATestThatTheyCanShareEvenly) {
   const WorkFolder folder;
   write_rows("rows", 24, 5);

@@ -1,4 +1,5 @@
-// Sums between GPUs by NCCL, on the queue of each card, so that no host waits for them. The one
+// Sums between GPUs by NCCL, on the queue of each card or one beside it, so that no host waits for
+// them. The one
 // file that calls NCCL: every status is checked.
 #include <nccl.h>
 
@@ -36,15 +37,32 @@ class NcclCommunicator final : public Communicator {
   }
 
   void sum(Ops& ops, const Tensor& x) override {
-    const ncclComm_t comm = *comm_;
-    if (comm == nullptr) throw GroupBroken("another GPU has failed");
-    check(ncclAllReduce(x.data, x.data, static_cast<size_t>(x.count()), ncclFloat, ncclSum, comm,
-                        static_cast<cuda::CudaOps&>(ops).stream()),
-          "ncclAllReduce");
+    finish_sums(ops);  // the library wants one stream at a time, in the order of its calls
+    reduce(x, static_cast<cuda::CudaOps&>(ops).stream());
+  }
+
+  void begin_sum(Ops& ops, const Tensor& x) override {
+    if (side_ == nullptr) side_ = ops.side_queue();
+    side_->follow();
+    reduce(x, static_cast<cuda::CudaSideQueue&>(*side_).stream());
+    is_summing_ = true;
+  }
+
+  void finish_sums(Ops&) override {
+    if (is_summing_) side_->join();
+    is_summing_ = false;
   }
 
  private:
   using Handle = std::atomic<ncclComm_t>;
+
+  void reduce(const Tensor& x, cudaStream_t stream) {
+    const ncclComm_t comm = *comm_;
+    if (comm == nullptr) throw GroupBroken("another GPU has failed");
+    check(ncclAllReduce(x.data, x.data, static_cast<size_t>(x.count()), ncclFloat, ncclSum, comm,
+                        stream),
+          "ncclAllReduce");
+  }
 
   /// Once, whoever comes first.
   static void end(Handle& handle, ncclResult_t (*how)(ncclComm_t)) {
@@ -52,6 +70,8 @@ class NcclCommunicator final : public Communicator {
   }
 
   std::shared_ptr<Handle> comm_ = std::make_shared<Handle>(nullptr);
+  std::unique_ptr<SideQueue> side_;  // of sums that run beside the card's own queue
+  bool is_summing_ = false;
 };
 
 }  // namespace
