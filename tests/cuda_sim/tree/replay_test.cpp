@@ -18,7 +18,7 @@ constexpr char kSolver[] = R"(
       shape { dim: 4 dim: 3 dim: 8 dim: 8 } shape { dim: 4 }
       data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 1 } } }
     layer { name: "conv" type: "Convolution" bottom: "x" top: "c" convolution_param {
-      num_output: 8 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
+      num_output: 8 kernel_size: 3 pad: 1 bias_term: false weight_filler { type: "xavier" } } }
     layer { name: "norm" type: "BatchNorm" bottom: "c" top: "n" }
     layer { name: "scale" type: "Scale" bottom: "n" top: "n" scale_param { bias_term: true } }
     layer { name: "relu" type: "ReLU" bottom: "n" top: "n" }
