@@ -139,7 +139,7 @@ std::string write_database(const std::string& path, int side, int count, bool is
 }
 
 void show_feed(const Folder& folder, const std::string& name, int side, bool is_encoded,
-               const std::string& transform) {
+               const std::string& transform, bool as_bytes = false) {
   const int batch = side > 64 ? 32 : 100;
   const std::string path =
       write_database(folder / name, side, is_encoded ? kPictures : 1000, is_encoded);
@@ -149,7 +149,12 @@ void show_feed(const Folder& folder, const std::string& name, int side, bool is_
   for (const Shape& shape : feed->shapes()) {
     pointers.push_back(tops.emplace_back(static_cast<size_t>(shape.count())).data());
   }
-  const Work ours{batch, [&] { feed->next(pointers); }};
+  Work ours{batch, [&] { feed->next(pointers); }};
+  if (as_bytes) {
+    const std::shared_ptr<Ops> host = make_ops({});
+    feed->hand_over_bytes([host](size_t bytes) { return host->allocate(bytes, Memory::device); });
+    ours.call = [&] { feed->next_bytes(); };
+  }
   if (!is_encoded) return show(name, ours, nullptr);
   const std::string jpeg = encode(photograph(side, side, 1), ".jpg");
   Picture picture;
@@ -203,7 +208,7 @@ void show_convert(const Folder& folder, const std::string& name, Size from, int 
   show(name, ours, &floor);
 }
 
-void run() {
+void show_all() {
   const Folder folder;
   std::printf("| what | records/s of a core | decoding alone | ratio |\n|---|---:|---:|---:|\n");
   const std::string means = "mean_value: 104 mean_value: 117 mean_value: 123 ";
@@ -212,6 +217,10 @@ void run() {
             means + "crop_size: 227 mirror: true");
   show_feed(folder, "feed, JPEG 256 x 256, crop 227, mirrored", 256, true,
             means + "crop_size: 227 mirror: true");
+  show_feed(folder, "feed as bytes for a GPU, raw 3 x 256 x 256, crop 227", 256, false,
+            means + "crop_size: 227 mirror: true", true);
+  show_feed(folder, "feed as bytes for a GPU, JPEG 256 x 256, crop 227", 256, true,
+            means + "crop_size: 227 mirror: true", true);
   show_convert(folder, "convert_imageset, JPEG 32 x 32", {32, 32}, 0, false);
   show_convert(folder, "convert_imageset, JPEG 375 x 500 to 256 x 256", {375, 500}, 256, false);
   show_convert(folder, "convert_imageset, JPEG 768 x 1024 to 256 x 256", {768, 1024}, 256, false);
@@ -229,7 +238,7 @@ int main(int argc, char** argv) {
   FLAGS_minloglevel = google::GLOG_WARNING;
   google::InitGoogleLogging(argv[0]);
   try {
-    crema::run();
+    crema::show_all();
     return 0;
   } catch (const crema::Error& error) {
     std::fprintf(stderr, "feed_bench: %s\n", error.what());

@@ -32,7 +32,8 @@ class DatabaseLoader final : public RecordLoader {
     if (param.rand_skip() > 0) LOG(WARNING) << "Data: rand_skip is not used";
     Scratch scratch;
     const Record first = database_->next();
-    const Shape picture = shape_of(first, scratch);
+    const bool is_plain = !changes_pictures(options.transform);
+    const Shape picture = shape_of(first, is_plain, scratch);
     label_count_ = scratch.datum.labels.size();
     shapes_ = crema::record_shapes(picture, options.tops, label_count_);
   }
@@ -60,11 +61,24 @@ class DatabaseLoader final : public RecordLoader {
   void load(const Ticket& ticket, Scratch& scratch, float* const* values) const override {
     located(ticket.record, [&] {
       const uint64_t global = order_.global(ticket.position);
-      const Pixels pixels = parse(ticket.record, global, scratch);
-      require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
+      const Pixels pixels = parse_alike(ticket.record, global, scratch);
       transformer_.apply(pixels, global, values[0]);
       if (shapes_.size() > 1) copy_labels(scratch.datum, values[1]);
     });
+  }
+
+  std::optional<ByteFormat> byte_format() const override { return byte_format_; }
+
+  bool load_bytes(const Ticket& ticket, Scratch& scratch, const BytePlace& place) const override {
+    bool has_bytes = false;
+    located(ticket.record, [&] {
+      const uint64_t global = order_.global(ticket.position);
+      const Pixels pixels = parse_alike(ticket.record, global, scratch);
+      has_bytes = pixels.bytes != nullptr;
+      if (has_bytes) transformer_.crop_bytes(pixels, global, *byte_format_, place);
+      if (shapes_.size() > 1) copy_labels(scratch.datum, place.labels);
+    });
+    return has_bytes;
   }
 
  private:
@@ -94,10 +108,21 @@ class DatabaseLoader final : public RecordLoader {
     return augmentation_.changed(pixels, global, scratch.picture);
   }
 
-  Shape shape_of(const Record& record, Scratch& scratch) const {
+  /// A picture whose transformed shape is the first one's.
+  Pixels parse_alike(const Record& record, uint64_t global, Scratch& scratch) const {
+    const Pixels pixels = parse(record, global, scratch);
+    require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
+    return pixels;
+  }
+
+  /// is_plain: nothing but the transformer changes pictures.
+  Shape shape_of(const Record& record, bool is_plain, Scratch& scratch) {
     Shape shape;
-    located(record,
-            [&] { shape = transformer_.output_shape(parse(record, order_.global(0), scratch)); });
+    located(record, [&] {
+      const Pixels pixels = parse(record, order_.global(0), scratch);
+      shape = transformer_.output_shape(pixels);
+      if (is_plain && pixels.bytes) byte_format_ = transformer_.byte_format(pixels);
+    });
     return shape;
   }
 
@@ -117,6 +142,7 @@ class DatabaseLoader final : public RecordLoader {
   Transformer transformer_;
   RecordOrder order_;
   Shapes shapes_;
+  std::optional<ByteFormat> byte_format_;
   size_t label_count_ = 0;  // 0: the label is Caffe's whole number
   bool is_logging_;
   uint64_t epoch_ = 0, next_position_ = UINT64_MAX;

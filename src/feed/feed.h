@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/shape.h"
 #include "crema.pb.h"
+#include "feed/byte_batch.h"
 
 namespace crema {
 
@@ -36,8 +38,19 @@ class Feed {
   /// Throws Error with the name of the record that cannot be used.
   virtual void next(std::span<float* const> tops) = 0;
 
-  /// Names (database keys, file names) of the records of the batch that next() gave last, in batch
-  /// order.
+  /// How pictures may be handed over as bytes; nothing where they cannot.
+  virtual std::optional<ByteFormat> byte_format() const { return std::nullopt; }
+  /// From now on next_bytes() and not next() is called; only where there is a byte_format().
+  virtual void hand_over_bytes(const Allocate&) {}
+  /// As next(), but tells where the batch lies; it stays there until the next call of next_bytes()
+  /// or seek().
+  virtual ByteBatch next_bytes() { return {}; }
+  /// What next_bytes() will give, where that is ready and was not changed by an Error. It stays
+  /// there as long.
+  virtual std::optional<ByteBatch> peek_bytes() { return std::nullopt; }
+
+  /// Names (database keys, file names) of the records of the batch that next() or next_bytes() gave
+  /// last, in batch order.
   virtual const std::vector<std::string>& keys() const = 0;
 
   /// Records of one pass over the source, over all ranks; 0 where there is no such number.

@@ -39,6 +39,8 @@ class ListLoader final : public RecordLoader {
       const Pixels pixels = augmentation_.changed(pixels_of(picture), order_.global(0), picture);
       shapes_ = crema::record_shapes(transformer_.output_shape(pixels), options.tops,
                                      param_.label_count());
+      const bool is_plain = !changes_pictures(options.transform);
+      if (is_plain) byte_format_ = transformer_.byte_format(pixels);
     });
   }
 
@@ -55,18 +57,21 @@ class ListLoader final : public RecordLoader {
     const ListEntry& entry = entries_[ticket.index];
     located(entry, [&] {
       const uint64_t global = order_.global(ticket.position);
-      scratch.picture = decoded(entry);
-      const Pixels pixels =
-          augmentation_.changed(pixels_of(scratch.picture), global, scratch.picture);
-      require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
-      transformer_.apply(pixels, global, values[0]);
-      if (shapes_.size() < 2) return;
-      if (entry.labels.empty()) {
-        values[1][0] = static_cast<float>(entry.label);
-      } else {
-        std::copy(entry.labels.begin(), entry.labels.end(), values[1]);
-      }
+      transformer_.apply(decoded_alike(entry, global, scratch), global, values[0]);
+      if (shapes_.size() > 1) copy_labels(entry, values[1]);
     });
+  }
+
+  std::optional<ByteFormat> byte_format() const override { return byte_format_; }
+
+  bool load_bytes(const Ticket& ticket, Scratch& scratch, const BytePlace& place) const override {
+    const ListEntry& entry = entries_[ticket.index];
+    located(entry, [&] {
+      const uint64_t global = order_.global(ticket.position);
+      transformer_.crop_bytes(decoded_alike(entry, global, scratch), global, *byte_format_, place);
+      if (shapes_.size() > 1) copy_labels(entry, place.labels);
+    });
+    return true;
   }
 
  private:
@@ -99,6 +104,23 @@ class ListLoader final : public RecordLoader {
                   static_cast<int>(param_.new_width()));
   }
 
+  /// A picture whose transformed shape is the first one's.
+  Pixels decoded_alike(const ListEntry& entry, uint64_t global, Scratch& scratch) const {
+    scratch.picture = decoded(entry);
+    const Pixels pixels =
+        augmentation_.changed(pixels_of(scratch.picture), global, scratch.picture);
+    require_same_shape(transformer_.output_shape(pixels), shapes_[0], pixels);
+    return pixels;
+  }
+
+  static void copy_labels(const ListEntry& entry, float* out) {
+    if (entry.labels.empty()) {
+      *out = static_cast<float>(entry.label);
+    } else {
+      std::copy(entry.labels.begin(), entry.labels.end(), out);
+    }
+  }
+
   /// Runs call; its errors name the list, and the picture where they do not yet.
   template <class Call>
   void located(const ListEntry& entry, const Call& call) const {
@@ -117,6 +139,7 @@ class ListLoader final : public RecordLoader {
   Transformer transformer_;
   RecordOrder order_;
   Shapes shapes_;
+  std::optional<ByteFormat> byte_format_;
 };
 
 }  // namespace

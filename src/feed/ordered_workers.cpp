@@ -77,6 +77,11 @@ bool OrderedWorkers::wait(uint64_t item) {
   return must_wait;
 }
 
+bool OrderedWorkers::is_ready(uint64_t item) {
+  const std::lock_guard lock(mutex_);
+  return item < error_item_ && item < next_ && is_done_[item % job_.window];
+}
+
 void OrderedWorkers::release_below(uint64_t item) {
   {
     std::lock_guard lock(mutex_);

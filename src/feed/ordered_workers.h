@@ -38,6 +38,8 @@ class OrderedWorkers {
   /// Waits until `item` is done, and rethrows what the first failing item up to it threw. After a
   /// failure no further items are begun. True when it had to wait.
   bool wait(uint64_t item);
+  /// Whether wait(item) would return at once, without an Error.
+  bool is_ready(uint64_t item);
   /// The consumer is through with all items below this one.
   void release_below(uint64_t item);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,10 @@ class RecordLoader {
   virtual void draw(Ticket& ticket) = 0;
   /// Decodes and transforms into values, one pointer for each top. Many threads at once.
   virtual void load(const Ticket& ticket, Scratch& scratch, float* const* values) const = 0;
+  /// How load_bytes() gives pictures; nothing where they must be transformed here.
+  virtual std::optional<ByteFormat> byte_format() const { return std::nullopt; }
+  /// As load(), but into place; false where this picture has no bytes: then only load() has it.
+  virtual bool load_bytes(const Ticket&, Scratch&, const BytePlace&) const { return false; }
 };
 
 class PrefetchFeed final : public Feed {
@@ -60,11 +65,19 @@ class PrefetchFeed final : public Feed {
   uint64_t size() const override { return loader_->size(); }
   uint64_t position() const override { return position_; }
   void seek(uint64_t records) override;
+  std::optional<ByteFormat> byte_format() const override { return loader_->byte_format(); }
+  void hand_over_bytes(const Allocate& allocate) override;
+  ByteBatch next_bytes() override;
+  std::optional<ByteBatch> peek_bytes() override;
 
  private:
   struct Batch {
-    std::vector<std::vector<float>> tops;
+    std::vector<std::vector<float>> tops;  // the pictures' is empty where bytes are handed over
     std::vector<std::string> keys;
+    Buffer memory;  // of the two that follow
+    uint8_t* pixels = nullptr;
+    ByteRecord* records = nullptr;
+    std::vector<uint8_t> has_bytes;  // by record
   };
   struct Chunk {  // consecutive records of one batch: what one thread does at a time
     Batch* batch;
@@ -77,6 +90,11 @@ class PrefetchFeed final : public Feed {
   Chunk chunk(uint64_t item);
   void draw(uint64_t item);
   void work(uint64_t item, int worker);
+  void load_bytes(const Chunk& c, int i, int worker);
+  uint64_t next_index() const { return (position_ - start_) / options_.batch_size; }
+  Batch& wait_for_next();
+  ByteBatch bytes_of(Batch& batch, uint64_t index);
+  void load_floats(uint64_t index);
 
   std::unique_ptr<RecordLoader> loader_;
   Options options_;
@@ -85,6 +103,9 @@ class PrefetchFeed final : public Feed {
   uint64_t position_ = 0;
   uint64_t start_ = 0;  // position of item 0
   std::vector<std::string> keys_;
+  Allocate allocate_;          // given where bytes are handed over
+  std::vector<float> floats_;  // of a batch in which some picture has no bytes
+  Scratch own_scratch_;
   std::vector<Batch> ring_;
   std::vector<Ticket> tickets_;
   std::vector<Scratch> scratch_;

@@ -1,6 +1,8 @@
 // Decides the window and the mean of each row; the arithmetic over rows is in transform_rows.cpp.
 #include "feed/transform.h"
 
+#include <cstring>
+
 #include "base/error.h"
 #include "base/philox.h"
 #include "base/trace.h"
@@ -133,6 +135,48 @@ void Transformer::apply(const Pixels& p, uint64_t record, float* out) const {
     block.width = window.width;
     block.is_mirrored = window.is_mirrored;
     transform_rows(block, out + int64_t{c} * window.height * window.width);
+  }
+}
+
+ByteFormat Transformer::byte_format(const Pixels& p) const {
+  ByteFormat format{.record = output_shape(p),
+                    .is_interleaved = p.is_interleaved,
+                    .scale = param_.scale(),
+                    .mean = {}};
+  if (mean_) {
+    const Shape& s = mean_->shape;
+    format.mean = mean_->data;
+    format.mean_height = s[s.axes() - 2];
+    format.mean_width = s[s.axes() - 1];
+  } else {
+    for (int c = 0; c < p.channels; ++c) format.mean.push_back(mean_of(c));
+  }
+  return format;
+}
+
+void Transformer::crop_bytes(const Pixels& p, uint64_t record, const ByteFormat& format,
+                             const BytePlace& place) const {
+  const TraceSpan span("feed", "crop");
+  const Window window = window_of(p, record);
+  *place.record = {window.top, window.left, window.is_mirrored};
+  const int64_t from_c = p.is_interleaved ? 1 : int64_t{p.height} * p.width;
+  const int64_t from_x = p.is_interleaved ? p.channels : 1, from_y = from_x * p.width;
+  const int64_t to_c = format.is_interleaved ? 1 : int64_t{window.height} * window.width;
+  const int64_t to_x = format.is_interleaved ? p.channels : 1, to_y = to_x * window.width;
+  const uint8_t* corner = p.bytes + window.top * from_y + window.left * from_x;
+  // Rows of one order are copied whole: of all channels, or of one after another.
+  const bool is_same_order = p.is_interleaved == format.is_interleaved || p.channels == 1;
+  const int planes = is_same_order && format.is_interleaved ? 1 : p.channels;
+  for (int c = 0; c < planes; ++c) {
+    for (int y = 0; y < window.height; ++y) {
+      const uint8_t* from = corner + c * from_c + y * from_y;
+      uint8_t* to = place.pixels + c * to_c + y * to_y;
+      if (is_same_order) {
+        std::memcpy(to, from, static_cast<size_t>(window.width * to_x));
+      } else {
+        for (int x = 0; x < window.width; ++x) to[x * to_x] = from[x * from_x];
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/shape.h"
 #include "crema.pb.h"
+#include "feed/byte_batch.h"
 #include "io/blob.h"
 #include "io/image.h"
 
@@ -46,6 +47,12 @@ class Transformer {
   /// The draws are a function of (key, record). out has the count of output_shape(pixels), which
   /// must have been asked for pictures of this size once.
   void apply(const Pixels& pixels, uint64_t record, float* out) const;
+
+  /// For pictures of bytes like this one: what apply() leaves to do after crop_bytes().
+  ByteFormat byte_format(const Pixels& pixels) const;
+  /// The cropped bytes in the order of format into place.pixels, and the rest into place.record.
+  void crop_bytes(const Pixels& pixels, uint64_t record, const ByteFormat& format,
+                  const BytePlace& place) const;
 
  private:
   struct Window {

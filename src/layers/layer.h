@@ -127,6 +127,8 @@ class Layer {
   }
   /// Whether ops computes this layer where its bottoms and tops are the 16-bit ones of context.
   virtual bool takes_low(const Ops&, const PlanContext&) const { return false; }
+  /// Of a layer without bottoms: forward writes its tops in either layout, as they are asked for.
+  virtual bool fills_any_layout(const Ops&) const { return false; }
   /// The activation that this layer is (ReLU, ReLU6, ELU), for net/fuse to offer to the layer
   /// before it.
   virtual std::optional<Act> as_activation() const { return std::nullopt; }

@@ -60,6 +60,18 @@ std::vector<Layout> choose(const Graph& graph, const Ops& ops) {
     layouts.push_back(graph.nodes[n].traits.any_layout ? runs.layout(static_cast<int>(n))
                                                        : Layout::nchw);
   }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const auto wants_nhwc = [&](int v) {
+      const std::vector<int>& users = graph.values[v].users;
+      return has_channels(graph.values[v].shape) && !users.empty() &&
+             std::all_of(users.begin(), users.end(), [&](int user) {
+               return layouts[static_cast<size_t>(user)] == Layout::nhwc;
+             });
+    };
+    if (!node.bottoms.empty() || !node.layer->fills_any_layout(ops)) continue;
+    if (std::any_of(node.tops.begin(), node.tops.end(), wants_nhwc)) layouts[n] = Layout::nhwc;
+  }
   return layouts;
 }
 

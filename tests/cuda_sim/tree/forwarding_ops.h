@@ -1,8 +1,10 @@
 // An Ops that hands every call on to another one, lets it record or not, and counts what it
-// replays.
+// replays and starts.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "ops/ops.h"
@@ -13,6 +15,11 @@ class ForwardingOps : public Ops {
  public:
   ForwardingOps(std::shared_ptr<Ops> to, bool records) : to_(std::move(to)), records_(records) {}
   int replays() const { return replays_; }
+  /// Starts of a functor so far.
+  int starts_of(std::string_view kernel) const {
+    const auto found = starts_.find(std::string(kernel));
+    return found == starts_.end() ? 0 : found->second;
+  }
 
   std::string describe() const override { return to_->describe(); }
   std::optional<std::string> why_not(const ConvDesc& d) const override { return to_->why_not(d); }
@@ -38,6 +45,7 @@ class ForwardingOps : public Ops {
     to_->unary_backward(kind, args, x, y, dy, dx);
   }
   void launch(std::string_view kernel, const void* functor, int64_t n) override {
+    ++starts_[std::string(kernel)];
     to_->launch(kernel, functor, n);
   }
   void reduce(std::string_view kernel, const void* functor, int64_t rows, int64_t cols) override {
@@ -73,6 +81,7 @@ class ForwardingOps : public Ops {
   std::shared_ptr<Ops> to_;
   bool records_;
   int replays_ = 0;
+  std::map<std::string, int> starts_;
 };
 
 }  // namespace crema
