@@ -248,6 +248,7 @@ bool check_memory(const Execution& e, const std::vector<Use>& uses, int64_t work
 }
 
 void run(const Execution& e) {
+  play_engine(e.plan->engine);
   const int64_t workspace = dnn_workspace(e.plan->engine, e.graph());
   if (!check_memory(e, uses_of(e.graph()), workspace)) return;
   if (workspace > 0) poison(e.workspace, static_cast<size_t>(workspace));

@@ -133,6 +133,9 @@ void run_card(int card);
 /// Runs one task as device code and looks at the red zones after it.
 void play(const Task& task);
 
+/// Lets the card's clock go on by what CREMA_SIM_ENGINE_MS="5,1,2" says of an engine of cuDNN.
+void play_engine(int engine);
+
 // ---- Capture (graph.cpp) -----------------------------------------------------------------------
 
 /// Adds a node to the capture that the stream is in.

@@ -158,6 +158,7 @@ TEST(Train, AnswersMistakesWithOneLine) {
       {"precision", train(solver, {"--precision=f16"}),
        "--precision=f16: a CPU has f32 and bf16 only"},
       {"tf32", train(solver, {"--precision=tf32"}), "--precision=tf32 needs a GPU"},
+      {"autotune", train(solver, {"--autotune"}), "--autotune needs a GPU"},
       {"layout", train(solver, {"--layout=nhcw"}), "did you mean nchw?"},
       {"fuse", train(solver, {"--fuse=yes"}), "--fuse is on or off, not \"yes\""},
       {"effect", train(solver, {"--sigint_effect=halt"}), "no signal effect \"halt\""},

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/error.h"
 #include "commands.h"
@@ -48,6 +50,12 @@ DEFINE_string(
     "a GPU, f16: 16 bits where layers take it, parameters stay f32; tf32: products of f32 "
     "on a GPU's tensor cores, rounded to 10 bits of mantissa. Without the flag the net's "
     "fields say");
+DEFINE_bool(autotune, false,
+            "train, test, time, run, summary, classify: on a GPU, choose cuDNN's engines by "
+            "measuring them, once for each convolution; the choices are kept for later runs");
+DEFINE_string(autotune_file, "",
+              "train, test, time, run, summary, classify: where --autotune keeps them; "
+              "~/.cache/crema/autotune.txt where nothing is given");
 DEFINE_string(
     memory_limit, "",
     "train, time, run, summary: what the net may take, as 2G or 512M; activations are dropped and "
@@ -95,7 +103,23 @@ void require_precision(const Device& device) {
   require(!reason, "--precision=", FLAGS_precision, ": ", reason.value_or(""));
 }
 
+/// The file of --autotune, in a folder that is there; empty without the flag.
+std::string autotune_file() {
+  if (!FLAGS_autotune) return "";
+  if (!FLAGS_autotune_file.empty()) return FLAGS_autotune_file;
+  const char* home = std::getenv("HOME");
+  require(home != nullptr && *home != 0,
+          "--autotune: there is no home folder to keep the choices in: name a file with "
+          "--autotune_file");
+  const std::filesystem::path folder = std::filesystem::path(home) / ".cache" / "crema";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  require(!error, "--autotune: cannot make the folder ", folder.string(), ": ", error.message());
+  return (folder / "autotune.txt").string();
+}
+
 Device use_cpu() {
+  require(!FLAGS_autotune, "--autotune needs a GPU: the CPU has one way for each convolution");
   require(FLAGS_precision != "tf32", "--precision=tf32 needs a GPU: the CPU computes in f32");
   LOG(INFO) << "Use CPU.";
   const Device device{.gpu = false, .index = 0};
@@ -107,7 +131,10 @@ std::vector<Device> use_gpus(const std::vector<int>& indices) {
   std::vector<Device> devices;
   LOG(INFO) << "Using GPUs " << join(indices);
   for (const int index : indices) {
-    const Device device{.gpu = true, .index = index, .tf32 = FLAGS_precision == "tf32"};
+    const Device device{.gpu = true,
+                        .index = index,
+                        .tf32 = FLAGS_precision == "tf32",
+                        .autotune = autotune_file()};
     LOG(INFO) << "GPU " << index << ": " << make_ops(device)->describe();
     require_precision(device);
     devices.push_back(device);

@@ -113,6 +113,28 @@ void Mark::order(const Stream& before, const Stream& after) const {
   check(cudaStreamWaitEvent(after.get(), event_, 0), "cudaStreamWaitEvent");
 }
 
+Stopwatch::Stopwatch() {
+  check(cudaEventCreateWithFlags(&begin_, cudaEventDefault), "cudaEventCreateWithFlags");
+  check(cudaEventCreateWithFlags(&end_, cudaEventDefault), "cudaEventCreateWithFlags");
+}
+
+Stopwatch::~Stopwatch() {
+  warn(cudaEventDestroy(begin_), "cudaEventDestroy");
+  warn(cudaEventDestroy(end_), "cudaEventDestroy");
+}
+
+void Stopwatch::start(const Stream& stream) const {
+  check(cudaEventRecord(begin_, stream.get()), "cudaEventRecord");
+}
+
+float Stopwatch::stop(const Stream& stream) const {
+  float milliseconds = 0;
+  check(cudaEventRecord(end_, stream.get()), "cudaEventRecord");
+  check(cudaEventSynchronize(end_), "cudaEventSynchronize");
+  check(cudaEventElapsedTime(&milliseconds, begin_, end_), "cudaEventElapsedTime");
+  return milliseconds;
+}
+
 Graph::Graph(const Stream& stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");

@@ -57,6 +57,21 @@ class Mark {
   cudaEvent_t event_ = nullptr;
 };
 
+/// The time that a stretch of a Stream takes on the card.
+class Stopwatch {
+ public:
+  Stopwatch();
+  ~Stopwatch();
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  void start(const Stream& stream) const;
+  /// Waits; milliseconds since start().
+  float stop(const Stream& stream) const;
+
+ private:
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
 /// What a stretch of a Stream was recorded into.
 class Graph {
  public:

@@ -2,6 +2,7 @@
 #include "ops/cuda/cuda_ops.h"
 
 #include "base/error.h"
+#include "ops/cuda/autotune.h"
 #include "ops/cuda/cuda_library.h"
 #include "ops/cuda/cudnn_conv.h"
 #include "ops/cuda/gemm.h"
@@ -71,7 +72,15 @@ std::optional<std::string> CudaOps::why_not_precision(DType type) const {
 }
 
 Cudnn& CudaOps::cudnn() {
-  if (!cudnn_) cudnn_ = std::make_unique<Cudnn>(stream_.get());
+  if (cudnn_) return *cudnn_;
+  cudnn_ = std::make_unique<Cudnn>(stream_.get());
+  if (device_.autotune.empty()) return *cudnn_;
+  const auto tune = std::make_shared<Autotune>(
+      device_.autotune, str(describe(), " cuDNN ", cudnnGetVersion()), stream_);
+  cudnn_->choose_by(
+      [this, tune](const ConvProblem& problem, const EngineRules& rules, const ConvPlans& plans) {
+        return tune->choose(cudnn_->handle(), problem, rules, plans);
+      });
   return *cudnn_;
 }
 

@@ -8,6 +8,8 @@
 namespace crema::cuda {
 namespace {
 
+constexpr size_t kMostMeasured = 10;  // plans for one problem; some take a second to make
+
 enum Id : int64_t {
   kX = 'x',
   kW = 'w',
@@ -190,6 +192,7 @@ std::vector<Descriptor> operations_of(const ConvProblem& p) {
 /// What an engine says of its arithmetic and its habits.
 struct Notes {
   bool tensor_core = false, reduces_low = false, rounds_inputs = false, nondeterministic = false;
+  int64_t engine = 0;
 };
 
 Notes notes_of(const Descriptor& config) {
@@ -210,6 +213,9 @@ Notes notes_of(const Descriptor& config) {
     notes.rounds_inputs |= list[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
     notes.nondeterministic |= list[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
   }
+  check(cudnnBackendGetAttribute(raw, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &count,
+                                 &notes.engine),
+        "reading an engine's number");
   return notes;
 }
 
@@ -301,38 +307,43 @@ Cudnn::~Cudnn() {
 
 std::shared_ptr<const ConvGraph> Cudnn::plan(const ConvProblem& problem, const EngineRules& rules) {
   const auto [it, fresh] = plans_.try_emplace({problem, rules});
-  if (fresh) it->second = search(problem, rules);
-  return it->second;
+  if (!fresh) return it->second;
+  const ConvPlans found = search(problem, rules, choose_ ? kMostMeasured : 1);
+  if (found.empty()) return nullptr;
+  const size_t place = found.size() > 1 ? choose_(problem, rules, found) : 0;
+  return it->second = found[place];
 }
 
-std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem,
-                                               const EngineRules& rules) {
+ConvPlans Cudnn::search(const ConvProblem& problem, const EngineRules& rules, size_t most) {
+  ConvPlans found;
   const bool may_use_tensor_cores = problem.dtype != DType::f32 || rules.allow_tf32;
-  for (const bool needs_tensor_cores : {true, false}) {
-    if (needs_tensor_cores && !may_use_tensor_cores) continue;
+  for (const bool on_tensor_cores : {true, false}) {
+    if (on_tensor_cores && !may_use_tensor_cores) continue;
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-      if (auto found = search(problem, rules, mode, needs_tensor_cores)) return found;
+      search(problem, rules, mode, on_tensor_cores, most, found);
     }
   }
-  return nullptr;
+  return found;
 }
 
-std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem, const EngineRules& rules,
-                                               cudnnBackendHeurMode_t mode,
-                                               bool needs_tensor_cores) {
+void Cudnn::search(const ConvProblem& problem, const EngineRules& rules,
+                   cudnnBackendHeurMode_t mode, bool on_tensor_cores, size_t most,
+                   ConvPlans& found) {
+  if (found.size() >= most) return;
   const std::vector<Descriptor> operations = operations_of(problem);
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const Descriptor& operation : operations) raw.push_back(operation.get());
-  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  const auto owner = std::make_shared<Descriptor>(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  Descriptor& graph = *owner;
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
             static_cast<int64_t>(raw.size()), raw.data());
   if (handle_) graph.set_one(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle_);
-  if (!graph.try_finalize()) return nullptr;
+  if (!graph.try_finalize()) return;
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set_one(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
   if (device_) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *device_);
-  if (!heuristics.try_finalize()) return nullptr;
+  if (!heuristics.try_finalize()) return;
 
   int64_t count = 0;
   check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
@@ -349,10 +360,17 @@ std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem, const
                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, handles.data()),
           "reading engines");
   }
-  for (int64_t i = 0; i < count; ++i) {
+  // The fallbacks repeat engines of the first list, with settings that fit everything.
+  const size_t before = mode == CUDNN_HEUR_MODE_FALLBACK ? found.size() : 0;
+  const auto is_found = [&](int64_t engine) {
+    return std::any_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before),
+                       [&](const auto& plan) { return plan->engine() == engine; });
+  };
+  for (int64_t i = 0; i < count && found.size() < most; ++i) {
     Descriptor& config = configs[static_cast<size_t>(i)];
     const Notes notes = notes_of(config);
-    if (!keeps(notes, problem, rules) || (needs_tensor_cores && !notes.tensor_core)) continue;
+    if (!keeps(notes, problem, rules) || on_tensor_cores != notes.tensor_core) continue;
+    if (is_found(notes.engine)) continue;
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
     if (device_) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device_);
@@ -360,11 +378,10 @@ std::shared_ptr<const ConvGraph> Cudnn::search(const ConvProblem& problem, const
     if (!plan.try_finalize()) continue;
     const size_t bytes = workspace_of(plan);
     if (bytes > rules.workspace_limit) continue;
-    return std::make_shared<ConvGraph>(
-        PlanParts{std::move(graph), std::move(config), std::move(plan), bytes, notes.tensor_core},
-        problem);
+    found.push_back(std::make_shared<ConvGraph>(PlanParts{owner, std::move(config), std::move(plan),
+                                                          bytes, notes.tensor_core, notes.engine},
+                                                problem));
   }
-  return nullptr;
 }
 
 }  // namespace crema::cuda

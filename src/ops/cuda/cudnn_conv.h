@@ -3,6 +3,7 @@
 // not there.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,9 +50,11 @@ struct ConvPointers {
 };
 
 struct PlanParts {
-  Descriptor graph, config, plan;
+  std::shared_ptr<const Descriptor> graph;  // of all plans that were found for it
+  Descriptor config, plan;
   size_t workspace_bytes;
   bool uses_tensor_cores;
+  int64_t engine;  // the library's number
 };
 
 /// A finished plan.
@@ -60,12 +63,15 @@ class ConvGraph {
   ConvGraph(PlanParts parts, const ConvProblem& problem);
   size_t workspace_bytes() const { return parts_.workspace_bytes; }
   bool uses_tensor_cores() const { return parts_.uses_tensor_cores; }
+  int64_t engine() const { return parts_.engine; }
   void run(cudnnHandle_t handle, const ConvPointers& pointers) const;
 
  private:
   PlanParts parts_;
   bool bias_, residual_;
 };
+
+using ConvPlans = std::vector<std::shared_ptr<const ConvGraph>>;
 
 /// The library, for one card.
 class Cudnn {
@@ -82,13 +88,20 @@ class Cudnn {
   std::shared_ptr<const ConvGraph> plan(const ConvProblem& problem, const EngineRules& rules);
   cudnnHandle_t handle() const { return handle_; }
 
+  /// Gives the place of the plan to take among several that keep the rules, in the order of the
+  /// heuristics; without it the first is taken.
+  using Choose = std::function<size_t(const ConvProblem&, const EngineRules&, const ConvPlans&)>;
+  void choose_by(Choose choose) { choose_ = std::move(choose); }
+
  private:
-  std::shared_ptr<const ConvGraph> search(const ConvProblem& problem, const EngineRules& rules);
-  std::shared_ptr<const ConvGraph> search(const ConvProblem& problem, const EngineRules& rules,
-                                          cudnnBackendHeurMode_t mode, bool needs_tensor_cores);
+  /// Plans that keep the rules, best first, `most` at most.
+  ConvPlans search(const ConvProblem& problem, const EngineRules& rules, size_t most);
+  void search(const ConvProblem& problem, const EngineRules& rules, cudnnBackendHeurMode_t mode,
+              bool on_tensor_cores, size_t most, ConvPlans& found);
 
   cudnnHandle_t handle_ = nullptr;
   std::optional<Descriptor> device_;
+  Choose choose_;
   std::map<std::pair<ConvProblem, EngineRules>, std::shared_ptr<const ConvGraph>> plans_;
 };
 
