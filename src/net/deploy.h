@@ -26,8 +26,8 @@ struct DeployNet {
   std::vector<std::string> notes;              // what was assumed or left out, a sentence each
 };
 
-/// Whether a layer reads records from files or is handed them; layers without bottoms of a type that
-/// is not built in (a fork's data layer) are taken for such.
+/// Whether a layer reads records from files or is handed them; layers without bottoms of a type
+/// that is not built in (a fork's data layer) are taken for such.
 bool is_data_layer(const LayerParameter& layer);
 
 /// Shapes of a data layer's tops with a batch of `batch`, from its source; where that cannot be
