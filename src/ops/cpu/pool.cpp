@@ -33,7 +33,7 @@ class LoopPoolPlan : public PoolPlan {
     args_.kind = desc.kind;
     args_.train = desc.train;
     args_.seed = desc.seed;
-    args_.has_wide_winner = window_ > 255;
+    args_.has_wide_winner = window_ > 255 || s.kernel[0] * s.kernel[1] > kMostPoolRows;
     args_.winner_stride = (s.channels + 63) / 64 * 64;
     keeps_winner_ = desc.train && desc.kind != PoolKind::average;
     is_nhwc_ = desc.x.layout == Layout::nhwc;

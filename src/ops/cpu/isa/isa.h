@@ -46,12 +46,15 @@ struct PoolShape {
   int64_t channels;
 };
 
+/// Rows of a window for which bytes are kept; of more, one channel at a time has its turn.
+constexpr int64_t kMostPoolRows = 64;
+
 struct PoolArgs {
   PoolShape shape;
   PoolKind kind;
   bool train, accumulate;
   /// Per output which element of its window won: bytes (255: none), or int32 (-1: none) where
-  /// has_wide_winner. May be null in forward.
+  /// has_wide_winner: always of windows of more than kMostPoolRows rows. May be null in forward.
   bool has_wide_winner;
   int64_t winner_stride;  // nhwc: bytes of a position, a multiple of 64
   void* winner;
