@@ -9,6 +9,11 @@ template <class F>
 concept ElementKernel = requires(const F& f, int64_t i) {
   f(i);
 };
+/// With a loop of its own (ranges.h).
+template <class F>
+concept RangeKernel = requires(const F& f, int64_t i) {
+  run_range(f, i, i);
+};
 template <class F>
 concept RowKernel = requires(const F& f, int64_t i, float s) {
   f(i, i);
@@ -27,8 +32,12 @@ constexpr int64_t cost_of() {
 template <class F>
 void launch_range(const void* functor, int64_t begin, int64_t end) {
   const F f = *static_cast<const F*>(functor);
+  if constexpr (RangeKernel<F>) {
+    run_range(f, begin, end);
+  } else {
 #pragma omp simd
-  for (int64_t i = begin; i < end; ++i) f(i);
+    for (int64_t i = begin; i < end; ++i) f(i);
+  }
 }
 
 template <class F>
