@@ -2,13 +2,12 @@
 // block's own mean and merged in double (Chan, Golub and LeVeque 1979), so that they are exact in
 // one reading, wherever the mean lies.
 #include "ops/cpu/isa/loops.h"
+#include "ops/cpu/isa/micro_tile.h"
 
 namespace crema::CREMA_ISA {
 namespace {
 
-constexpr int64_t kLanes = 16, kChannels = 64, kRows = 128, kRun = 2048;
-
-int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t kLanes = 16, kChannels = 64, kBlockOfRows = 128, kRowsAhead = 16, kRun = 2048;
 
 /// Sum of f(i) over n elements in 16 lanes, then in double.
 template <class F>
@@ -40,32 +39,111 @@ void merge(NormMoments& into, float near, double rest, double m2, int64_t elemen
   into.count = total;
 }
 
+/// Sums of a block of rows about their mean, by channel.
+struct BlockSums {
+  alignas(64) float mean[kChannels], rest[kChannels], m2[kChannels];
+};
+
+/// Moments of some channels, all of as many elements.
+struct ChannelMoments {
+  alignas(64) double mean[kChannels], m2[kChannels];
+  double count;
+};
+
+/// merge() for n channels side by side.
+void merge(ChannelMoments& into, const BlockSums& block, int64_t n, int64_t elements) {
+  const auto count = static_cast<double>(elements);
+  const double before = into.count, total = before + count;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    const auto rest = static_cast<double>(block.rest[i]);
+    const double mean = static_cast<double>(block.mean[i]) + rest / count;
+    const double delta = mean - into.mean[i];
+    into.mean[i] += delta * count / total;
+    into.m2[i] += static_cast<double>(block.m2[i]) - rest * rest / count +
+                  delta * delta * before * count / total;
+  }
+  into.count = total;
+}
+
+/// Of kCount vectors of channels, the sums of each kept in registers.
+template <int kCount>
+void sum_vectors(const float* x, int64_t rows, int64_t stride, BlockSums& sums) {
+  Vector mean[kCount], rest[kCount], m2[kCount];
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) mean[v] = rest[v] = m2[v] = Vector{};
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = x + r * stride;
+#pragma GCC unroll 4
+    for (int v = 0; v < kCount; ++v) {
+      __builtin_prefetch(from + kRowsAhead * stride + v * kWidth);
+      mean[v] += load(from + v * kWidth);
+    }
+  }
+  const float share = 1.0f / static_cast<float>(rows);
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) mean[v] *= share;
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = x + r * stride;
+#pragma GCC unroll 4
+    for (int v = 0; v < kCount; ++v) {
+      const Vector d = load(from + v * kWidth) - mean[v];
+      rest[v] += d;
+      m2[v] += d * d;
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) {
+    store(sums.mean + v * kWidth, mean[v]);
+    store(sums.rest + v * kWidth, rest[v]);
+    store(sums.m2 + v * kWidth, m2[v]);
+  }
+}
+
+/// Of n channels that do not fill vectors.
+void sum_channels(const float* x, int64_t rows, int64_t stride, int64_t n, BlockSums& sums) {
+  float *mean = sums.mean, *rest = sums.rest, *m2 = sums.m2;
+  for (int64_t i = 0; i < n; ++i) mean[i] = rest[i] = m2[i] = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = x + r * stride;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) mean[i] += from[i];
+  }
+  const float share = 1.0f / static_cast<float>(rows);
+  for (int64_t i = 0; i < n; ++i) mean[i] *= share;
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = x + r * stride;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      const float d = from[i] - mean[i];
+      rest[i] += d;
+      m2[i] += d * d;
+    }
+  }
+}
+
 /// Moments of n channels over rows [begin, end).
 void moments_of_rows(const NormArgs& a, int64_t begin, int64_t end, int64_t c, int64_t n,
                      NormMoments* moments) {
-  for (int64_t i = 0; i < n; ++i) moments[i] = {0, 0, 0};
-  for (int64_t row = begin; row < end; row += kRows) {
-    const int64_t count = lesser(kRows, end - row);
+  ChannelMoments all{};
+  BlockSums sums;
+  for (int64_t row = begin; row < end; row += kBlockOfRows) {
+    const int64_t count = lesser(kBlockOfRows, end - row);
     const float* x = a.x + row * a.channels + c;
-    alignas(64) float mean[kChannels] = {}, rest[kChannels] = {}, m2[kChannels] = {};
-    for (int64_t r = 0; r < count; ++r) {
-      const float* from = x + r * a.channels;
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i) mean[i] += from[i];
+    if (n == 4 * kWidth) {
+      sum_vectors<4>(x, count, a.channels, sums);
+    } else if (n == 3 * kWidth) {
+      sum_vectors<3>(x, count, a.channels, sums);
+    } else if (n == 2 * kWidth) {
+      sum_vectors<2>(x, count, a.channels, sums);
+    } else if (n == kWidth) {
+      sum_vectors<1>(x, count, a.channels, sums);
+    } else {
+      sum_channels(x, count, a.channels, n, sums);
     }
-    const float share = 1.0f / static_cast<float>(count);
-    for (int64_t i = 0; i < n; ++i) mean[i] *= share;
-    for (int64_t r = 0; r < count; ++r) {
-      const float* from = x + r * a.channels;
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i) {
-        const float d = from[i] - mean[i];
-        rest[i] += d;
-        m2[i] += d * d;
-      }
-    }
-    for (int64_t i = 0; i < n; ++i) merge(moments[i], mean[i], rest[i], m2[i], count);
+    merge(all, sums, n, count);
   }
+  for (int64_t i = 0; i < n; ++i) moments[i] = {all.mean[i], all.m2[i], all.count};
 }
 
 template <bool kAccumulate>
@@ -98,9 +176,9 @@ void dx_plane(const NormArgs& a, int64_t c, int64_t at) {
 void norm_moments_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t part = begin; part < end; ++part) {
     const int64_t first = part * a.part_rows, last = lesser(first + a.part_rows, a.rows);
-    for (int64_t c = 0; c < a.channels; c += kChannels) {
-      moments_of_rows(a, first, last, c, lesser(kChannels, a.channels - c),
-                      a.moments + part * a.channels + c);
+    for (int64_t c = 0, n = 0; c < a.channels; c += n) {
+      n = lesser(4 * kWidth, a.channels - c);
+      moments_of_rows(a, first, last, c, n, a.moments + part * a.channels + c);
     }
   }
 }
@@ -156,9 +234,9 @@ void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
     for (int64_t c = 0; c < a.channels; c += kChannels) {
       const int64_t n = lesser(kChannels, a.channels - c);
       alignas(64) double total[kChannels] = {}, product[kChannels] = {};
-      for (int64_t row = first; row < last; row += kRows) {
+      for (int64_t row = first; row < last; row += kBlockOfRows) {
         alignas(64) float sum[kChannels] = {}, dot[kChannels] = {};
-        for (int64_t r = row; r < lesser(row + kRows, last); ++r) {
+        for (int64_t r = row; r < lesser(row + kBlockOfRows, last); ++r) {
           const int64_t at = r * a.channels + c;
           const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at, *mean = a.mean + c;
           const float slope = a.slope;
