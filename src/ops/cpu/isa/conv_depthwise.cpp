@@ -104,7 +104,7 @@ void conv_depthwise(const ConvDepthwiseArgs& a, int64_t begin, int64_t end) {
     for (int64_t oh = 0; oh < a.out_height; ++oh) {
       int64_t c = begin;
       for (; c + kVectors * kWidth <= end; c += kVectors * kWidth) add_row<kVectors>(a, n, oh, c);
-      for (; c < end; c += kWidth) add_row<1>(a, n, oh, c);
+      for (; c < end; c += 2 * kWidth) add_row<2>(a, n, oh, c);
     }
   }
 }
