@@ -217,9 +217,11 @@ void take_list(const std::string& text, const std::string& key, Numbers* out) {
 /// R-CNN's proposal layer is built in; how many regions stay is its configuration's per phase.
 std::unique_ptr<Layer> make_python(const LayerParameter& param, const LayerContext& context) {
   const PythonParameter& python = param.python_param();
-  require(python.layer() == "ProposalLayer",
-          "Python layers are not supported; of them only R-CNN's proposal layer (module "
-          "rpn.proposal_layer, layer ProposalLayer) is built in");
+  require(
+      python.layer() == "ProposalLayer", "Python layers are not supported (this one is ",
+      python.layer(), " of ", python.module(),
+      "); of them only R-CNN's proposal layer (module rpn.proposal_layer, layer ProposalLayer) ",
+      "is built in");
   LayerParameter proposal = param;
   ProposalParameter& fields = *proposal.mutable_proposal_param();
   fields.set_feat_stride(number_in(python.param_str(), "feat_stride", 16));

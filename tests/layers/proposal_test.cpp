@@ -125,7 +125,8 @@ TEST(Proposal, Refusals) {
   expect_error(
       "layer { name: \"l\" type: \"Python\" top: \"y\" python_param { module: \"pyloss\" "
       "layer: \"EuclideanLossLayer\" } }",
-      "Python layers are not supported; of them only R-CNN's proposal layer");
+      "Python layers are not supported (this one is EuclideanLossLayer of pyloss); of them only "
+      "R-CNN's proposal layer");
 }
 
 TEST(UnknownTypes, NameTheirFork) {
