@@ -1,5 +1,5 @@
 // Sources of the rows: BVLC pull request 3057 (ceil_mode), NVCaffe 0.17 (torch_pooling, types and
-// algorithms), DeepLab (hole, softmaxloss_param), SegNet (class_weighting), Intel's Caffe and the
+// algorithms), DeepLab (hole, softmaxloss_param), Intel's Caffe and the
 // OpenCL branch (engines), yjxiong's (mem_param).
 #include "io/fork_text.h"
 
@@ -16,7 +16,6 @@ constexpr ForkField kFields[] = {
     {"PoolingParameter", "ceil_mode", "round_mode", "CEIL", "FLOOR"},
     {"PoolingParameter", "torch_pooling", "round_mode", "FLOOR", "CEIL"},
     {"ConvolutionParameter", "hole", "dilation"},
-    {"LossParameter", "class_weighting", "class_weight"},
     {"LayerParameter", "softmaxloss_param", "loss_param"},
     {"V1LayerParameter", "softmaxloss_param", "loss_param"},
 };

@@ -1,7 +1,9 @@
 // What forks wrote in fields of their own and Crema computes under another name: hole_h and hole_w
-// (DeepLab), short_side (NVCaffe), Crop without an offset in V1 syntax (the first FCN).
+// (DeepLab), short_side (NVCaffe), class_weighting (SegNet), Crop without an offset in V1 syntax
+// (the first FCN).
 #include <glog/logging.h>
 
+#include <map>
 #include <vector>
 
 #include "base/error.h"
@@ -45,6 +47,22 @@ bool move_short_side(LayerParameter* layer, const std::string& file) {
   return true;
 }
 
+/// SegNet reads its weights where weight_by_label_freqs is true; without weights it divides by how
+/// often each label stands in the batch.
+std::string move_class_weights(LayerParameter* layer) {
+  const LossParameter& written = layer->loss_param();
+  const bool counts = written.weight_by_label_freqs(),
+             has_weights = !written.class_weighting().empty();
+  if (!written.has_weight_by_label_freqs() && !has_weights) return "";
+  LossParameter& loss = *layer->mutable_loss_param();
+  if (counts && has_weights) *loss.mutable_class_weight() = loss.class_weighting();
+  loss.clear_weight_by_label_freqs();
+  loss.clear_class_weighting();
+  if (counts == has_weights) return has_weights ? "class_weighting is taken as class_weight" : "";
+  return counts ? "weight_by_label_freqs without class_weighting weighs all classes alike here"
+                : "class_weighting is left out, for weight_by_label_freqs is not true";
+}
+
 void tell(const std::string& file, const std::string& what,
           const std::vector<std::string>& layers) {
   if (layers.empty()) return;
@@ -55,10 +73,14 @@ void tell(const std::string& file, const std::string& what,
 
 void upgrade_forks(NetParameter& net, const std::string& file) {
   std::vector<std::string> holes, sides;
+  std::map<std::string, std::vector<std::string>> weights;
   for (LayerParameter& layer : *net.mutable_layer()) {
     if (move_holes(&layer)) holes.push_back(layer.name());
     if (move_short_side(&layer, file)) sides.push_back(layer.name());
+    const std::string told = move_class_weights(&layer);
+    if (!told.empty()) weights[told].push_back(layer.name());
   }
+  for (const auto& [what, layers] : weights) tell(file, what, layers);
   tell(file, "hole_h and hole_w are taken as dilation", holes);
   tell(file, "short_side is taken as resize_param { resize_mode: FIT_SMALL_SIZE }", sides);
 }

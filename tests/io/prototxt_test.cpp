@@ -181,7 +181,7 @@ TEST(Prototxt, FieldsOfForksThatMeanOneOfOurs) {
       "layer { pooling_param { stride: 2, ceil_mode: true } }\n"
       "layer { pooling_param { torch_pooling: true } }\n"
       "layer { convolution_param { hole: 2 kernel_size: 3 } }\nlayer { name: 'hole' }\n"
-      "layers { loss_param { class_weighting: [0.5, 2] } }",
+      "layers { softmaxloss_param { ignore_label: 2 } }",
       "f", &net);
   EXPECT_EQ(net.layer(0).pooling_param().round_mode(), PoolingParameter::FLOOR);
   EXPECT_EQ(net.layer(0).pooling_param().kernel_size(), 3u);
@@ -191,7 +191,7 @@ TEST(Prototxt, FieldsOfForksThatMeanOneOfOurs) {
   EXPECT_EQ(net.layer(3).convolution_param().dilation(0), 2u);
   EXPECT_EQ(net.layer(4).name(), "hole");
   EXPECT_EQ(net.layer(4).source_location(), "f:5");
-  EXPECT_EQ(net.layers(0).loss_param().class_weight(1), 2);
+  EXPECT_EQ(net.layers(0).loss_param().ignore_label(), 2);
   EXPECT_EQ(mistake<NetParameter>("layer { pooling_param {\n ceil_mode: 3 } }"),
             "f:2: ceil_mode takes true or false, not 3");
   EXPECT_EQ(mistake<NetParameter>("layer { pooling_param {\n ceil_mode: true ceil_mode: true } }"),

@@ -129,6 +129,16 @@ INSTANTIATE_TEST_SUITE_P(
                     transform_param { resize_param { resize_mode: FIT_SMALL_SIZE height: 256
                                                      width: 256 interp_mode: LINEAR } } }
             layer { name: "e" type: "ImageData" image_data_param { } })"},
+        {"class_weighting",
+         R"(layer { name: "l" loss_param { weight_by_label_freqs: true class_weighting: [0.5, 2]
+                    ignore_label: 3 } }
+            layer { name: "m" loss_param { weight_by_label_freqs: false } })",
+         R"(layer { name: "l" loss_param { class_weight: [0.5, 2] ignore_label: 3 } }
+            layer { name: "m" loss_param { } })"},
+        {"class_weighting_without_the_switch",
+         R"(layer { name: "l" loss_param { class_weighting: [0.5, 2] } }
+            layer { name: "m" loss_param { weight_by_label_freqs: true } })",
+         R"(layer { name: "l" loss_param { } } layer { name: "m" loss_param { } })", 2},
         {"v1_types_of_forks",
          R"(layers { name: "a" type: INTERP interp_param { zoom_factor: 2 } }
             layers { name: "b" type: PRELU prelu_param { channel_shared: true } }
@@ -202,6 +212,18 @@ INSTANTIATE_TEST_SUITE_P(
                      source: "s" fg_threshold: 0.4 context_pad: 3 } })",
          2}}),
     [](const auto& row) { return std::string(row.param.name); });
+
+TEST(UpgradeNet, FieldsOfForksExcludeOurs) {
+  NetParameter net = parsed(
+      "layer { name: \"d\" type: \"ImageData\" image_data_param { short_side: 9 new_height: 5 } }");
+  EXPECT_EQ(error_of([&] { upgrade_net(net, "f"); }),
+            "f:1: layer \"d\" (ImageData): short_side: stands beside another size for the picture; "
+            "give one of them");
+  net = parsed("layers { name: \"k\" type: CROP bottom: \"a\" bottom: \"b\" top: \"c\" }");
+  EXPECT_EQ(error_of([&] { upgrade_net(net, "f"); }),
+            "f:1: layer \"k\" (Crop): where bottom 0 is to be cut cannot be worked out: write "
+            "crop_param { offset: ... }");
+}
 
 TEST(UpgradeNet, KeepsThePlaceOfOldLayers) {
   NetParameter net = parsed("\n\nlayers { name: \"a\" type: RELU }\n");
