@@ -114,6 +114,9 @@ LearningRate::LearningRate(const SolverParameter& param, bool log) : param_(para
   if (param.warmup_iter() < 0) {
     errors.add(Error(str("warmup_iter must not be negative: ", param.warmup_iter())));
   }
+  if (!(param.warmup_start_lr() >= 0)) {
+    errors.add(Error(str("warmup_start_lr must not be negative: ", param.warmup_start_lr())));
+  }
   check_policy(param, errors);
   if (param.rampup_interval() < 0) {
     errors.add(Error(str("rampup_interval must not be negative: ", param.rampup_interval())));
@@ -159,7 +162,8 @@ float LearningRate::at(int iter) {
   }
   const double warm =
       iter < param_.warmup_iter() ? static_cast<double>(iter) / param_.warmup_iter() : 1.0;
-  return static_cast<float>(policy_value(iter) * warm);
+  const double start = param_.warmup_start_lr();
+  return static_cast<float>(start * (1 - warm) + policy_value(iter) * warm);
 }
 
 }  // namespace crema
