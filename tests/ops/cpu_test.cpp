@@ -7,9 +7,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <set>
 
+#include "base/error.h"
 #include "base/philox.h"
 #include "ops/cpu/cpu_ops.h"
 
@@ -305,6 +307,26 @@ TEST(Isa, TablesListTheSameKernels) {
 }
 
 TEST(Isa, UnknownNamesAreNone) { EXPECT_EQ(isa_named("sse9"), nullptr); }
+
+TEST(Isa, AWishThatCannotBeMetIsAnError) {
+  const char* before = std::getenv("CREMA_ISA");
+  const std::string kept = before ? before : "";
+  ::setenv("CREMA_ISA", "sse9", 1);
+  std::string message;
+  try {
+    best_isa();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  if (before) {
+    ::setenv("CREMA_ISA", kept.c_str(), 1);
+  } else {
+    ::unsetenv("CREMA_ISA");
+  }
+  EXPECT_EQ(message,
+            "CREMA_ISA: this processor and this build have no sse9; baseline, avx2 and avx512 are "
+            "known");
+}
 
 TEST(CpuConv, MoreThanThreeAxesAreComputed) {
   const SpatialDims ones{.axes = 4, .v = {1, 1, 1, 1}}, none{.axes = 4};

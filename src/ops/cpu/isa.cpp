@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/error.h"
+
 namespace crema {
 
 const Isa* isa_named(const char* name) {
@@ -25,8 +27,12 @@ const Isa* isa_named(const char* name) {
 }
 
 const Isa& best_isa() {
-  const char* wanted = std::getenv("CREMA_ISA");
-  if (const Isa* isa = wanted ? isa_named(wanted) : nullptr) return *isa;
+  if (const char* wanted = std::getenv("CREMA_ISA")) {
+    const Isa* isa = isa_named(wanted);
+    require(isa != nullptr, "CREMA_ISA: this processor and this build have no ", wanted,
+            "; baseline, avx2 and avx512 are known");
+    return *isa;
+  }
   for (const char* name : {"avx512", "avx2"}) {
     if (const Isa* isa = isa_named(name)) return *isa;
   }

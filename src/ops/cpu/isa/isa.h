@@ -266,8 +266,8 @@ struct Isa {
   void (*softmax_backward)(const SoftmaxArgs&, int64_t begin, int64_t end);
 };
 
-/// The best table that this processor can run; CREMA_ISA=baseline|avx2|avx512 in the environment
-/// asks for a lesser one.
+/// The best table that this processor can run, or the one that CREMA_ISA=baseline|avx2|avx512 in
+/// the environment asks for; throws Error where that is not here.
 const Isa& best_isa();
 /// The table of that name, or nullptr where the processor (or this build) has it not.
 const Isa* isa_named(const char* name);
