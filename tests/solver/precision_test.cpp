@@ -152,7 +152,8 @@ TEST_P(TrainsIn, TestsAndDebugLinesAreOfThatType) {
   }
   const double expected = exact->test_scores(0)[0][0];
   EXPECT_NEAR(low->test_scores(0)[0][0], expected, 0.02 * expected);
-  EXPECT_EQ(log.with("[Forward] Layer conv1, top blob c1 data: ").size(), 2U);
+  // Of two steps and ten batches of the test net.
+  EXPECT_EQ(log.with("[Forward] Layer conv1, top blob c1 data: ").size(), 12U);
   EXPECT_EQ(log.with("[Backward] Layer conv2, bottom blob p1 diff: ").size(), 2U);
 }
 
