@@ -45,16 +45,25 @@ class PriorBoxLayer : public Layer {
     LayerTraits traits;
     traits.has_backward = false;
     traits.backward_reads_bottoms = traits.backward_reads_tops = 0;
-    traits.calls_host = true;
     return traits;
   }
 
   Needs plan(Ops&, const PlanContext&) override {
     make_boxes();
-    return {};
+    is_uploaded_ = false;
+    return {.state = values_.size() * sizeof(float)};
   }
 
-  void forward(Ops& ops, CTensors, Tensors top) override { ops.upload(values_.data(), top[0]); }
+  void bind(const Workspace& workspace) override {
+    boxes_ = {workspace.state.data, {.shape = {static_cast<int64_t>(values_.size())}}};
+  }
+
+  /// Uploads at the first call alone, so that the others can be recorded.
+  void forward(Ops& ops, CTensors, Tensors top) override {
+    if (!is_uploaded_) ops.upload(values_.data(), boxes_);
+    is_uploaded_ = true;
+    ops.convert(CTensor{boxes_.data, top[0].desc}, top[0]);
+  }
 
  private:
   void check_sizes() const {
@@ -149,6 +158,8 @@ class PriorBoxLayer : public Layer {
   int64_t cells_h_ = 0, cells_w_ = 0;
   float image_h_ = 1, image_w_ = 1, step_h_ = 1, step_w_ = 1;
   std::vector<float> ratios_, values_;
+  Tensor boxes_;  // values_ on the device
+  bool is_uploaded_ = false;
 };
 
 REGISTER_LAYER("PriorBox", PriorBoxLayer)

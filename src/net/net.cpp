@@ -4,8 +4,8 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/trace.h"
@@ -91,6 +91,8 @@ void Net::Impl::build(const NetParameter& param, Net* shared_with) {
   arena = shared_with ? shared_with->impl_->arena : std::make_shared<Arena>();
   allocate();
   bind_if_moved();
+  if (options.train) make_loss_reading();
+  if (options.log && ops->can_record()) LOG(INFO) << describe_recordings();
   if (options.log) LOG(INFO) << "Network initialization done.";
 }
 
@@ -238,18 +240,6 @@ void Net::Impl::fill_loss_gradients() {
   }
 }
 
-float Net::Impl::total_loss() {
-  double loss = 0;
-  for (int v : loss_values) {
-    const Tensor tensor = data(v);
-    ops->download(tensor, loss_staging.data());
-    const double sum =
-        std::accumulate(loss_staging.begin(), loss_staging.begin() + tensor.count(), 0.0);
-    loss += sum * graph.values[v].loss_weight;
-  }
-  return static_cast<float>(loss);
-}
-
 /// Throws Error for bad data; false where parameters are not finite.
 bool Net::Impl::check_fault() const {
   const std::optional<Fault> fault = ops->take_fault();
@@ -270,15 +260,18 @@ bool Net::Impl::check_fault() const {
   return true;
 }
 
+void Net::Impl::enqueue_forward() {
+  bind_if_moved();
+  StepScalars scalars = ops->step();
+  scalars.forward_count = forward_count++;
+  ops->set_step(scalars);
+  for (size_t i = 0; i < stretches.size(); ++i) run_stretch(i);
+}
+
 float Net::forward() {
-  Impl& net = *impl_;
-  net.bind_if_moved();
-  StepScalars scalars = net.ops->step();
-  scalars.forward_count = net.forward_count++;
-  net.ops->set_step(scalars);
-  for (size_t i = 0; i < net.stretches.size(); ++i) net.run_stretch(i);
-  if (!net.check_fault()) return std::numeric_limits<float>::quiet_NaN();
-  return net.total_loss();
+  impl_->enqueue_forward();
+  if (!impl_->check_fault()) return std::numeric_limits<float>::quiet_NaN();
+  return impl_->total_loss();
 }
 
 /// Nodes from begin down to end + 1; before the last node of all, what the losses begin with.
@@ -287,33 +280,38 @@ void Net::Impl::walk_backward(int begin, int end) {
   for (int n = begin; n > end; --n) run_backward(n);
 }
 
-void Net::backward() {
-  Impl& net = *impl_;
-  assert(net.options.train);
-  net.loss_scale = net.ops->step().loss_scale;
-  const auto walk = [&] { net.walk_backward(static_cast<int>(net.graph.nodes.size()) - 1, -1); };
-  if (net.records_backward) {
-    (net.gradients_empty ? net.first_backward : net.further_backward).run(*net.ops, walk);
-  } else {
-    walk();
-  }
-  net.gradients_empty = false;
-}
-
-void Net::backward(const GradientFinal& final) {
-  Impl& net = *impl_;
-  assert(net.options.train);
-  net.loss_scale = net.ops->step().loss_scale;
-  for (BackwardPart& part : net.backward_parts) {
-    const auto walk = [&] { net.walk_backward(part.begin, part.end); };
-    if (part.begin > part.end && net.records_backward) {
-      (net.gradients_empty ? part.first : part.further).run(*net.ops, walk);
+void Net::Impl::run_backward_parts(std::vector<BackwardPart>& parts, const GradientFinal& final) {
+  assert(options.train);
+  loss_scale = ops->step().loss_scale;
+  for (BackwardPart& part : parts) {
+    const auto walk = [&] { walk_backward(part.begin, part.end); };
+    if (part.can_record) {
+      (gradients_empty ? part.first : part.further).run(*ops, walk);
     } else if (part.begin > part.end) {
       walk();
     }
     for (const Tensor& gradient : part.final) final(gradient);
   }
-  net.gradients_empty = false;
+  gradients_empty = false;
+}
+
+void Net::backward() { impl_->run_backward_parts(impl_->whole_backward, {}); }
+
+void Net::backward(const GradientFinal& final) {
+  impl_->run_backward_parts(impl_->backward_in_buckets, final);
+}
+
+float Net::forward_backward(const GradientFinal& final) {
+  const auto run_backward = [&] { final ? backward(final) : backward(); };
+  if (impl_->loss_reading.side == nullptr) {
+    const float loss = forward();
+    if (std::isfinite(loss)) run_backward();
+    return loss;
+  }
+  impl_->enqueue_forward();
+  impl_->begin_loss_reading();
+  run_backward();
+  return impl_->finish_loss_reading();
 }
 
 void Net::clear_gradients() { impl_->gradients_empty = true; }

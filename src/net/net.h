@@ -96,6 +96,10 @@ class Net {
   /// once, in an order and in parts of about NetOptions::bucket_bytes that the net alone decides.
   /// What it enqueues comes between the calls of backward, and must leave the ops able to record.
   void backward(const GradientFinal& final);
+  /// forward() and a backward, which is enqueued before the loss is read, so that the device works
+  /// on while the host waits for it. final: as backward(final), or empty. Where the loss is not
+  /// finite, gradients may be or may not be computed.
+  float forward_backward(const GradientFinal& final = {});
   /// Marks parameter gradients as not there; costs nothing.
   void clear_gradients();
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/batch_norm_weights.h"
+#include "net/gradient_buckets.h"
 #include "net/graph.h"
 #include "net/memory_plan.h"
 #include "net/net.h"
@@ -55,8 +56,15 @@ std::vector<float> read_nchw(Ops& ops, const Tensor& tensor);
 /// A part of backward, nodes from begin down to end + 1, and the gradients that are final after it.
 struct BackwardPart {
   int begin = 0, end = 0;
+  bool can_record = false;
   std::vector<Tensor> final;
-  Replay first, further;  // as Impl::first_backward
+  Replay first, further;  // into empty gradients, and added to them
+};
+
+/// Losses and the fault on their way to the host, beside the backward that follows.
+struct LossReading {
+  std::unique_ptr<SideQueue> side;  // nullptr: the device has none
+  Buffer memory;                    // the fault, then each value with a loss weight, from 64 on
 };
 
 struct Net::Impl {
@@ -76,9 +84,7 @@ struct Net::Impl {
   int arena_version = -1;
   std::vector<Step> steps;
   std::vector<Stretch> stretches;
-  bool records_backward = false;
-  Replay first_backward, further_backward;  // into empty gradients, and added to them
-  std::vector<BackwardPart> backward_parts;
+  std::vector<BackwardPart> whole_backward, backward_in_buckets;
   std::vector<Buffer> owned;     // parameters, gradients, inputs, state, packed weights
   std::map<int, Tensor> inputs;  // value -> memory that stays
   std::vector<NetParam> params;
@@ -87,9 +93,10 @@ struct Net::Impl {
   std::map<std::pair<int, int>, Tensor> grown;  // (node, buffer): where other shapes need more
   std::vector<std::string> input_names;
   std::vector<NetOutput> outputs;
-  std::vector<int> output_values;    // values of outputs
-  std::vector<int> loss_values;      // values with a loss weight
-  std::vector<float> loss_staging;   // host memory for the largest of them
+  std::vector<int> output_values;   // values of outputs
+  std::vector<int> loss_values;     // values with a loss weight
+  std::vector<float> loss_staging;  // host memory for the largest of them
+  LossReading loss_reading;
   std::map<std::string, int> blobs;  // last version of each name
   std::vector<std::string> blob_order;
   std::shared_ptr<int> params_version =
@@ -123,13 +130,18 @@ struct Net::Impl {
   Tensor workspace(int n, int buffer, size_t bytes);
   std::vector<float> read_gradient(const Tensor& tensor) const;
   float total_loss();
+  void enqueue_forward();
+  void make_loss_reading();
+  void begin_loss_reading();
+  float finish_loss_reading();
   bool check_fault() const;
   void make_stretches();
   bool is_dynamic() const;
   void run_forward(int n);
   void run_stretch(size_t index);
   void run_backward(int n);
-  void make_backward_parts();
+  std::vector<BackwardPart> split_backward(const std::vector<GradientBucket>& buckets) const;
+  void run_backward_parts(std::vector<BackwardPart>& parts, const GradientFinal& final);
   void walk_backward(int begin, int end);
   Needs plan_layer(int n);
   void follow_shapes(int n);
@@ -143,6 +155,7 @@ struct Net::Impl {
   int value_of(const std::string& blob) const;
   int own_value_of(const std::string& blob) const;
   void log_setup() const;
+  std::string describe_recordings() const;
 };
 
 }  // namespace crema

@@ -84,6 +84,28 @@ void Net::Impl::log_setup() const {
   for (const std::string& name : names) LOG(INFO) << "This network produces output " << name;
 }
 
+/// What the device replays at once, and what splits it.
+std::string Net::Impl::describe_recordings() const {
+  int recorded = 0;
+  std::vector<std::string> called;
+  for (const Stretch& stretch : stretches) {
+    recorded += stretch.can_record ? 1 : 0;
+    for (int n = stretch.begin; n < stretch.end && !stretch.can_record; ++n) {
+      const Node& node = graph.nodes[n];
+      const bool splits =
+          is_dynamic() ? node.layer->shapes_after_forward().has_value() : !node.is_absorbed;
+      if (splits) called.push_back(str(node.param.name(), " (", node.param.type(), ")"));
+    }
+  }
+  if (is_dynamic()) return str("Nothing is recorded: shapes follow the data behind ", join(called));
+  std::string text = str("Forward is ", recorded, recorded == 1 ? " recording" : " recordings",
+                         called.empty() ? "" : ", split by " + join(called));
+  if (!options.train) return text;
+  const auto parts = std::count_if(whole_backward.begin(), whole_backward.end(),
+                                   [](const BackwardPart& part) { return part.can_record; });
+  return str(text, "; backward is ", parts, parts == 1 ? " recording" : " recordings");
+}
+
 std::string Net::describe_plan() const {
   const Impl& net = *impl_;
   std::ostringstream out;
@@ -119,6 +141,7 @@ std::string Net::describe_plan() const {
   out << "  activations and gradients " << mib(m.activations) << " (unplanned " << mib(m.unplanned)
       << "), parameters " << mib(m.parameters) << ", their gradients " << mib(m.gradients)
       << ", packed weights " << mib(m.packed);
+  if (net.ops->can_record()) out << "\n  " << net.describe_recordings();
   return out.str();
 }
 

@@ -3,9 +3,9 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
-#include "net/gradient_buckets.h"
 #include "net/net_impl.h"
 
 namespace crema {
@@ -141,7 +141,10 @@ void Net::Impl::bind() {
     if (!node.is_absorbed) node.layer->bind(steps[n].workspace);
   }
   make_stretches();
-  if (options.train) make_backward_parts();
+  if (!options.train) return;
+  whole_backward = split_backward({});
+  backward_in_buckets =
+      split_backward(gradient_buckets(graph, params, groups, options.bucket_bytes));
 }
 
 /// Whether shapes follow the data somewhere: what is called then differs from pass to pass.
@@ -153,15 +156,11 @@ bool Net::Impl::is_dynamic() const {
 
 void Net::Impl::make_stretches() {
   stretches.clear();
-  first_backward.forget();
-  further_backward.forget();
   const bool records = ops->can_record() && !is_dynamic();
-  records_backward = records;
   for (int n = 0; n < static_cast<int>(graph.nodes.size()); ++n) {
     const LayerTraits& traits = graph.nodes[n].traits;
     const bool touches_host = traits.host_only || traits.calls_host;
     const bool can_record = records && !touches_host;
-    records_backward &= !(touches_host && graph.nodes[n].runs_backward);
     if (stretches.empty() || !can_record || !stretches.back().can_record) {
       stretches.emplace_back();
       stretches.back().begin = n;
@@ -171,22 +170,38 @@ void Net::Impl::make_stretches() {
   }
 }
 
-void Net::Impl::make_backward_parts() {
-  backward_parts.clear();
+/// Parts end where a bucket is final, and around layers whose backward touches the host.
+std::vector<BackwardPart> Net::Impl::split_backward(
+    const std::vector<GradientBucket>& buckets) const {
+  const bool records = ops->can_record() && !is_dynamic();
+  std::vector<BackwardPart> parts;
   int next = static_cast<int>(graph.nodes.size()) - 1;
-  for (const GradientBucket& bucket :
-       gradient_buckets(graph, params, groups, options.bucket_bytes)) {
-    const int end = std::min(next, bucket.last_writer - 1);
-    if (backward_parts.empty() || end < next) {
-      backward_parts.push_back(
-          {.begin = next, .end = end, .final = {}, .first = {}, .further = {}});
-      next = end;
+  const auto add = [&](int end, bool can_record) {
+    BackwardPart part;
+    part.begin = std::exchange(next, end);
+    part.end = end;
+    part.can_record = can_record;
+    parts.push_back(std::move(part));
+  };
+  const auto touches_host = [&](int n) {
+    const Node& node = graph.nodes[n];
+    return node.runs_backward && (node.traits.host_only || node.traits.calls_host);
+  };
+  const auto go_to = [&](int end) {
+    while (next > end) {
+      int stop = next;
+      while (stop > end && !touches_host(stop)) --stop;
+      if (stop < next) add(stop, records);
+      if (stop > end) add(stop - 1, false);
     }
-    backward_parts.back().final.push_back(bucket.gradient);
+  };
+  for (const GradientBucket& bucket : buckets) {
+    go_to(bucket.last_writer - 1);
+    if (parts.empty()) add(next, false);
+    parts.back().final.push_back(bucket.gradient);
   }
-  if (next >= 0) {
-    backward_parts.push_back({.begin = next, .end = -1, .final = {}, .first = {}, .further = {}});
-  }
+  go_to(-1);
+  return parts;
 }
 
 void Net::Impl::bind_if_moved() {

@@ -261,6 +261,8 @@ class SideQueue {
   virtual void join() = 0;
   /// As Ops::upload; host is pinned memory, and stays as it is until synchronize().
   virtual void upload(const void* host, Tensor dst) = 0;
+  /// The bytes are in host, which is pinned memory, after synchronize().
+  virtual void download(CTensor src, void* host) = 0;
   /// Waits until all that is here is done.
   virtual void synchronize() = 0;
 };

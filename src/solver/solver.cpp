@@ -91,13 +91,16 @@ float Solver::forward_backward(bool display) {
   net_->clear_gradients();
   float sum = 0;
   for (int i = 0; i < param_.iter_size(); ++i) {
-    const float loss = net_->forward();
+    const bool sums = options_.overlap_sums && i + 1 == param_.iter_size();
+    const float loss = debug  ? net_->forward()
+                       : sums ? updater_->forward_backward_and_sum()
+                              : net_->forward_backward();
     if (!std::isfinite(loss)) stop_at_loss(loss);
-    if (debug) net_->log_debug_forward();
-    // What debug_info shows are a rank's own gradients: their sums begin after it.
-    const bool sums = options_.overlap_sums && !debug && i + 1 == param_.iter_size();
-    sums ? updater_->backward_and_sum() : net_->backward();
-    if (debug) net_->log_debug_backward();
+    if (debug) {  // what it shows are a rank's own gradients
+      net_->log_debug_forward();
+      net_->backward();
+      net_->log_debug_backward();
+    }
     sum += loss;
   }
   return static_cast<float>(mean_over_ranks(sum / static_cast<float>(param_.iter_size())));

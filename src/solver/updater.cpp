@@ -204,10 +204,10 @@ float Updater::clip_factor(double norm) const {
   return static_cast<float>(factor);
 }
 
-void Updater::backward_and_sum() {
-  if (ranks() == 1) return net_.backward();
-  net_.backward([this](const Tensor& part) { group_->begin_sum(net_.ops(), part); });
+float Updater::forward_backward_and_sum() {
+  if (ranks() == 1) return net_.forward_backward();
   are_sums_begun_ = true;
+  return net_.forward_backward([this](const Tensor& part) { group_->begin_sum(net_.ops(), part); });
 }
 
 void Updater::join_gradients() {

@@ -36,9 +36,9 @@ class Updater {
   /// must the group of ranks that train together, where there is one.
   Updater(const SolverParameter& param, Net& net, Communicator* group = nullptr);
 
-  /// The net's backward, with the sums of gradients over all ranks begun while it is under way: the
-  /// last one before update().
-  void backward_and_sum();
+  /// The net's forward and backward, with the sums of gradients over all ranks begun while the
+  /// latter is under way: the last ones before update(). Returns the loss.
+  float forward_backward_and_sum();
 
   /// w -= the rule's step of the gradients that backward left (the mean over all ranks'), with
   /// `rate` and the iteration's

@@ -41,6 +41,9 @@ class Side final : public CudaSideQueue {
   void upload(const void* host, Tensor dst) override {
     copy(host, dst.data, dst.desc.bytes(), stream_);
   }
+  void download(CTensor src, void* host) override {
+    copy(src.data, host, src.desc.bytes(), stream_);
+  }
   void synchronize() override { stream_.synchronize(); }
   cudaStream_t stream() const override { return stream_.get(); }
 
