@@ -52,9 +52,20 @@ struct Reader {
 };
 constexpr int64_t kPiece = 8192;  // elements of dx
 
+/// All of a row of dx, which begins there. below: the row behind the last one, which the next rows
+/// of dx need: rows are read in turns, which the processor does not foresee.
 struct Readers {
-  Reader of[kMostPoolRows];
+  float* dx = nullptr;
   int64_t count = 0;
+  Reader below{};
+  Reader of[kMostPoolRows];
+};
+
+/// Outputs of one row that read a pixel, from the first one's first channel on; last: see Channels.
+struct Neighbours {
+  const float* dy;
+  const uint8_t* winner;
+  int64_t count, last;
 };
 
 /// A walk along the pixels of a row: which outputs [begin, end) of a row read pixel i.
@@ -90,13 +101,21 @@ Readers readers_of(const PoolArgs& a, const Row& row) {
   const int64_t bytes = is_byte ? a.winner_stride : s.channels * int64_t{sizeof(int32_t)};
   const auto* winner = static_cast<const uint8_t*>(a.winner);
   Readers readers;
+  readers.dx = a.dx + row.to;
+  const auto reader = [&](int64_t output, int64_t t, int64_t lines) {
+    return Reader{.dy = a.dy + output * s.channels,
+                  .winner = winner ? winner + output * bytes : nullptr,
+                  .t = static_cast<int32_t>(t) * (is_byte ? kEach<Gives::byte> : 1),
+                  .lines = static_cast<int32_t>(lines),
+                  .share = 1.0f / static_cast<float>(lines * s.kernel[2])};
+  };
+  int64_t below = row.first;
   over_rows(s, row, [&](int64_t output, int64_t t, const Place& o) {
     const int64_t lines = counted(s, 0, o.v[0]) * counted(s, 1, o.v[1]);
-    readers.of[readers.count++] = {
-        a.dy + output * s.channels, winner ? winner + output * bytes : nullptr,
-        static_cast<int32_t>(t) * (is_byte ? kEach<Gives::byte> : 1), static_cast<int32_t>(lines),
-        1.0f / static_cast<float>(lines * s.kernel[2])};
+    readers.of[readers.count++] = reader(output, t, lines);
+    below = output + s.out[2];
   });
+  readers.below = reader(below, 0, 1);
   return readers;
 }
 
@@ -119,85 +138,80 @@ __attribute__((always_inline)) inline void store_gradient(bool accumulate, float
   }
 }
 
-/// Adds what `count` outputs side by side give to the input that is element `wanted` of the first
-/// one's window.
+/// Adds what neighbours give to the pixel that is element `wanted` of the first one's window.
 template <int kBlocks, Gives kGives>
-__attribute__((always_inline)) inline void add_won(const PoolArgs& a, const float* dy,
-                                                   const uint8_t* winner, int64_t count,
-                                                   Ints wanted, int64_t last,
+__attribute__((always_inline)) inline void add_won(const PoolArgs& a, Neighbours n, Ints wanted,
                                                    Floats (&sum)[kBlocks]) {
   constexpr bool kIsWide = kGives == Gives::wide;
   const int64_t channels = a.shape.channels, bytes = kIsWide ? channels * 4 : a.winner_stride;
   const Ints step = Ints{} + static_cast<int32_t>(a.shape.stride[2]) * kEach<kGives>;
-  for (; count > 0; --count, wanted -= step, dy += channels, winner += bytes) {
+  for (; n.count > 0; --n.count, wanted -= step, n.dy += channels, n.winner += bytes) {
     // A byte of it is 0 where t won.
     Ints others{};
-    if constexpr (!kIsWide) others = load<Ints>(winner) ^ wanted;
+    if constexpr (!kIsWide) others = load<Ints>(n.winner) ^ wanted;
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      const int64_t offset = b == kBlocks - 1 ? last : b * kPoolWidth;
+      const int64_t offset = b == kBlocks - 1 ? n.last : b * kPoolWidth;
       Ints lost;
       if constexpr (kIsWide) {
-        lost = load<Ints>(winner + offset * 4) ^ wanted;
+        lost = load<Ints>(n.winner + offset * 4) ^ wanted;
       } else {
         lost = others & static_cast<int32_t>(255u << 8 * b);
       }
-      sum[b] += lost == 0 ? load<Floats>(dy + offset) : Floats{};
+      sum[b] += lost == 0 ? load<Floats>(n.dy + offset) : Floats{};
     }
   }
 }
 
-/// The same for the means of outputs [begin, end) of a row. Divisions only where a window is
+/// The same for means, of outputs from number `first` of row r on. Divisions only where a window is
 /// clipped.
 template <int kBlocks>
 __attribute__((always_inline)) inline void add_shares(const PoolShape& s, const Reader& r,
-                                                      const float* dy, const Walk& w, int64_t last,
+                                                      int64_t first, Neighbours n,
                                                       Floats (&sum)[kBlocks]) {
-  for (int64_t o = w.begin; o < w.end; ++o, dy += s.channels) {
+  for (int64_t o = first; o < first + n.count; ++o, n.dy += s.channels) {
     const int64_t columns = counted(s, 2, o);
     const float share =
         columns == s.kernel[2] ? r.share : 1.0f / static_cast<float>(r.lines * columns);
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      sum[b] += load<Floats>(dy + (b == kBlocks - 1 ? last : b * kPoolWidth)) * share;
+      sum[b] += load<Floats>(n.dy + (b == kBlocks - 1 ? n.last : b * kPoolWidth)) * share;
     }
   }
 }
 
 /// Some channels c of pixels [w.i, end) of a row of dx.
 template <int kBlocks, Gives kGives>
-__attribute__((noinline)) Walk gather(const PoolArgs& a, const Readers& readers, float* dx, Walk w,
+__attribute__((noinline)) Walk gather(const PoolArgs& a, const Readers& readers, Walk w,
                                       int64_t end, const Channels& c) {
   const PoolShape& s = a.shape;
-  const int64_t channels = s.channels, last = c.last;
+  const int64_t channels = s.channels;
   const int64_t bytes = kGives == Gives::wide ? channels * 4 : a.winner_stride;
   const int64_t first_byte = c.first * (kGives == Gives::wide ? 4 : 1);
   const Reader* const readers_end = readers.of + readers.count;
-  // The row of outputs below, which the next rows of dx need: rows are read in turns, which the
-  // processor does not foresee.
-  const Reader& lowest = readers.of[readers.count > 0 ? readers.count - 1 : 0];
-  const float* below_dy = lowest.dy + s.out[2] * channels;
-  const uint8_t* below_winner = lowest.winner + s.out[2] * bytes;
-  dx += w.i * channels + c.first;
+  const int64_t ahead = greater(kStoreAhead, 8 * channels);
+  float* dx = readers.dx + w.i * channels + c.first;
   for (; w.i < end; ++w.i, dx += channels) {
     grow(s, w);
+    const int64_t from = w.begin * channels + c.first, winner = w.begin * bytes + first_byte;
     Floats sum[kBlocks];
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
       sum[b] = Floats{};
-      __builtin_prefetch(dx + b * kPoolWidth + kStoreAhead, 1);
+      __builtin_prefetch(dx + b * kPoolWidth + ahead, 1);
+      __builtin_prefetch(readers.below.dy + from + b * kPoolWidth);
     }
+    if constexpr (kGives != Gives::share) __builtin_prefetch(readers.below.winner + winner);
     const int64_t tw = w.i + s.pad[2] - w.begin * s.stride[2];
-    const int64_t from = w.begin * channels + c.first, winner = w.begin * bytes + first_byte;
     const Ints t = Ints{} + static_cast<int32_t>(tw) * kEach<kGives>;
-    for (int b = 0; b < kBlocks; ++b) __builtin_prefetch(below_dy + from + b * kPoolWidth);
-    __builtin_prefetch(below_winner + winner);
+    Neighbours n{nullptr, nullptr, w.end - w.begin, c.last};
     for (const Reader* r = readers.of; r < readers_end; ++r) {
+      n.dy = r->dy + from;
       if constexpr (kGives == Gives::share) {
-        add_shares<kBlocks>(s, *r, r->dy + from, w, last, sum);
+        add_shares<kBlocks>(s, *r, w.begin, n, sum);
       } else {
-        add_won<kBlocks, kGives>(a, r->dy + from, r->winner + winner, w.end - w.begin, t + r->t,
-                                 last, sum);
+        n.winner = r->winner + winner;
+        add_won<kBlocks, kGives>(a, n, t + r->t, sum);
       }
     }
     store_gradient<kBlocks>(a.accumulate, dx, c, sum);
@@ -236,7 +250,6 @@ void backward_row(const PoolArgs& a, const Row& row) {
     return;
   }
   const Readers readers = readers_of(a, row);
-  float* dx = a.dx + row.to;
   // Of more channels than one call takes some pixels in turns, so that lines lie side by side.
   const int64_t piece = s.channels <= 4 * kPoolWidth ? s.size[2] : greater(kPiece / s.channels, 1);
   Walk walk = walk_of(s);
@@ -245,11 +258,11 @@ void backward_row(const PoolArgs& a, const Row& row) {
     Walk next = walk;
     const auto blocks = [&]<int kBlocks>(const Channels& c) {
       if (a.kind == PoolKind::average) {
-        next = gather<kBlocks, Gives::share>(a, readers, dx, walk, end, c);
+        next = gather<kBlocks, Gives::share>(a, readers, walk, end, c);
       } else if (a.has_wide_winner) {
-        next = gather<kBlocks, Gives::wide>(a, readers, dx, walk, end, c);
+        next = gather<kBlocks, Gives::wide>(a, readers, walk, end, c);
       } else {
-        next = gather<kBlocks, Gives::byte>(a, readers, dx, walk, end, c);
+        next = gather<kBlocks, Gives::byte>(a, readers, walk, end, c);
       }
     };
     over_channels(s.channels, blocks, [](int64_t) {});
