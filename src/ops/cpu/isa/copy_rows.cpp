@@ -4,13 +4,16 @@
 namespace crema::CREMA_ISA {
 namespace {
 
-constexpr int64_t kLine = 16;      // floats of a cache line
-constexpr int64_t kRowsAhead = 8;  // a store that misses stalls the ones behind it
+constexpr int64_t kLine = 16;       // floats of a cache line
+constexpr int64_t kRowsAhead = 16;  // the processor does not foresee rows with gaps
 
 void copy_run(const CopyRows& f, int64_t row, int64_t column, int64_t n) {
   const float* from = f.src + row * f.src_stride + column;
   float* to = f.dst + row * f.dst_stride + column;
-  for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(to + kRowsAhead * f.dst_stride + i, 1);
+  for (int64_t i = 0; i < n; i += kLine) {
+    __builtin_prefetch(to + kRowsAhead * f.dst_stride + i, 1);
+    __builtin_prefetch(from + kRowsAhead * f.src_stride + i);
+  }
   if (f.accumulate) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) to[i] += from[i];
