@@ -3,6 +3,7 @@
 // x and dy only.
 #include "ops/cpu/isa/loops.h"
 #include "ops/cpu/isa/lrn_power.h"
+#include "ops/cpu/isa/micro_tile.h"
 
 namespace crema::CREMA_ISA {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 constexpr int64_t kBlock = 256;               // channels or places at a time
 constexpr int64_t kReach = kMostLrnSize / 2;  // the farthest neighbour of the fast loops
 
-int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /// sum[i] = values[i] + ... + values[i + size - 1] for n sums.
@@ -30,7 +30,38 @@ __attribute__((always_inline)) inline void window_sums(const float* values, int6
   }
 }
 
+/// Lanes kShift to kShift + kWidth - 1 of two vectors side by side.
+template <int kShift, int... kLanes>
+__attribute__((always_inline)) inline Vector shifted(Vector a, Vector b,
+                                                     std::integer_sequence<int, kLanes...>) {
+  return __builtin_shufflevector(a, b, (kLanes + kShift)...);
+}
+
+/// window_sums() of size 5 about each of n values of whole vectors (their squares: kSquares), zero
+/// outside: neighbours come from registers, since loads across two stores wait for both.
+template <bool kSquares>
+void five_sums(const float* values, int64_t n, float* sum) {
+  constexpr auto kLanes = std::make_integer_sequence<int, kWidth>();
+  const auto at = [=](int64_t i) {
+    const Vector v = i < n ? load(values + i) : Vector{};
+    return kSquares ? v * v : v;
+  };
+  Vector before{}, here = at(0);
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const Vector behind = at(i + kWidth);
+    store(sum + i,
+          (shifted<kWidth - 2>(before, here, kLanes) + shifted<kWidth - 1>(before, here, kLanes)) +
+              (here + shifted<1>(here, behind, kLanes)) + shifted<2>(here, behind, kLanes));
+    before = here;
+    here = behind;
+  }
+}
+
 // ---- Across channels, nhwc: one pixel's channels are a row.
+
+bool has_five_sums(const LrnArgs& a) {
+  return a.size == 5 && a.channels <= kBlock && a.channels % kWidth == 0;
+}
 
 /// to[i] = x[first + i]^2, 0 outside the channels.
 void squares_of(const float* x, int64_t first, int64_t count, int64_t channels, float* to) {
@@ -53,6 +84,38 @@ void forward_row(const LrnArgs& a, const float* x, float* y) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i)
       y[c + i] = x[c + i] * shrink_of<kBeta>(k + alpha * sum[i], beta).power;
+  }
+}
+
+template <Beta kBeta>
+void forward_five(const LrnArgs& a, const float* x, float* y) {
+  alignas(64) float sum[kBlock];
+  five_sums<true>(x, a.channels, sum);
+  const float k = a.k, alpha = a.alpha, beta = a.beta;
+#pragma omp simd
+  for (int64_t i = 0; i < a.channels; ++i) {
+    y[i] = x[i] * shrink_of<kBeta>(k + alpha * sum[i], beta).power;
+  }
+}
+
+template <Beta kBeta>
+void backward_five(const LrnArgs& a, const float* x, const float* dy, float* dx) {
+  alignas(64) float sum[kBlock], shrink[kBlock], ratio[kBlock];
+  const float k = a.k, alpha = a.alpha, beta = a.beta, slope = 2.0f * a.alpha * a.beta;
+  five_sums<true>(x, a.channels, sum);
+#pragma omp simd
+  for (int64_t i = 0; i < a.channels; ++i) {
+    const Shrink p = shrink_of<kBeta>(k + alpha * sum[i], beta);
+    shrink[i] = p.power;
+    ratio[i] = dy[i] * x[i] * p.power_over;
+  }
+  five_sums<false>(ratio, a.channels, sum);
+  if (a.accumulate) {
+#pragma omp simd
+    for (int64_t i = 0; i < a.channels; ++i) dx[i] += dy[i] * shrink[i] - slope * x[i] * sum[i];
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < a.channels; ++i) dx[i] = dy[i] * shrink[i] - slope * x[i] * sum[i];
   }
 }
 
@@ -241,7 +304,9 @@ void lrn_forward(const LrnArgs& a, int64_t begin, int64_t end) {
   for_beta(a.beta, [&]<Beta kBeta>() {
     if (a.is_nhwc) {
       for (int64_t i = begin; i < end; ++i) {
-        forward_row<kBeta>(a, a.x + i * a.channels, a.y + i * a.channels);
+        const int64_t at = i * a.channels;
+        has_five_sums(a) ? forward_five<kBeta>(a, a.x + at, a.y + at)
+                         : forward_row<kBeta>(a, a.x + at, a.y + at);
       }
       return;
     }
@@ -263,7 +328,8 @@ void lrn_backward(const LrnArgs& a, int64_t begin, int64_t end) {
     if (a.is_nhwc) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * a.channels;
-        backward_row<kBeta>(a, a.x + at, a.dy + at, a.dx + at);
+        has_five_sums(a) ? backward_five<kBeta>(a, a.x + at, a.dy + at, a.dx + at)
+                         : backward_row<kBeta>(a, a.x + at, a.dy + at, a.dx + at);
       }
       return;
     }
