@@ -11,6 +11,7 @@
 #include "ops/cpu/conv_params.h"
 #include "ops/cpu/conv_problem.h"
 #include "ops/cpu/cpu_ops.h"
+#include "ops/cpu/depthwise.h"
 #include "ops/cpu/parallel.h"
 #include "ops/cpu/winograd.h"
 
@@ -357,7 +358,12 @@ std::unique_ptr<ConvPlan> CpuOps::plan(const ConvDesc& desc) {
   ConvDesc nhwc = desc;
   nhwc.x.layout = nhwc.y.layout = Layout::nhwc;
   try {
-    auto plan = std::make_unique<DnnlConvPlan>(*this, nhwc);
+    std::unique_ptr<ConvPlan> plan;
+    if (depthwise_suits(isa_, nhwc)) {
+      plan = make_depthwise_conv(isa_, nhwc);
+    } else {
+      plan = std::make_unique<DnnlConvPlan>(*this, nhwc);
+    }
     if (nhwc == desc) return plan;
     return make_nchw_conv(*this, desc, std::move(plan));
   } catch (const dnnl::error&) {

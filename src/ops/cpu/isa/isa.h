@@ -205,6 +205,20 @@ struct ConvDepthwiseArgs {
   float* sums;  // [taps, channels]
 };
 
+/// A 2-D nhwc convolution with 3 x 3 windows whose groups have one channel each, or its data
+/// gradient, which is such a convolution of dy where the step is 1 and else spreads dy by 2.
+struct DepthwiseArgs {
+  int64_t batch, channels;  // whole vectors of channels
+  int64_t height, width;    // of x
+  int64_t out_height, out_width;
+  int64_t stride, pad[2];
+  bool spreads, accumulate;
+  float slope;         // of the relu behind; 1: none
+  const float *x, *w;  // w: [taps, channels]
+  const float* bias;   // or null
+  float* y;
+};
+
 struct Isa {
   const char* name;
   const KernelEntry* kernels;
@@ -235,6 +249,8 @@ struct Isa {
   void (*conv_outer)(const ConvOuterArgs&, const GemmPart&, float* band);
   /// sums of channels [begin, end), multiples of half of gemm_cols.
   void (*conv_depthwise)(const ConvDepthwiseArgs&, int64_t begin, int64_t end);
+  /// Over rows of y, counted through the batch.
+  void (*depthwise)(const DepthwiseArgs&, int64_t begin, int64_t end);
 
   /// nhwc: rows of y (forward) or x (backward) counted through the batch; nchw: planes.
   void (*pool_forward_nhwc)(const PoolArgs&, int64_t begin, int64_t end);

@@ -24,6 +24,7 @@ extern const int kGemmRows, kGemmCols;
 void conv_params(const ConvParamsArgs& a, const GemmPart& part, float* band);
 void conv_outer(const ConvOuterArgs& a, const GemmPart& part, float* band);
 void conv_depthwise(const ConvDepthwiseArgs& a, int64_t begin, int64_t end);
+void depthwise(const DepthwiseArgs& a, int64_t begin, int64_t end);
 void pool_forward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_forward_nchw(const PoolArgs& a, int64_t begin, int64_t end);
 void pool_backward_nhwc(const PoolArgs& a, int64_t begin, int64_t end);

@@ -25,6 +25,7 @@ extern const Isa kIsa = {
     .conv_params = conv_params,
     .conv_outer = conv_outer,
     .conv_depthwise = conv_depthwise,
+    .depthwise = depthwise,
     .pool_forward_nhwc = pool_forward_nhwc,
     .pool_forward_nchw = pool_forward_nchw,
     .pool_backward_nhwc = pool_backward_nhwc,
