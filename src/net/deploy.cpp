@@ -2,7 +2,6 @@
 #include "net/deploy.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -12,6 +11,7 @@
 #include "feed/datum_pixels.h"
 #include "feed/picture_resizing.h"
 #include "io/mean.h"
+#include "net/deploy_heads.h"
 #include "net/filter.h"
 #include "net/graph.h"
 #include "net/upgrade.h"
@@ -71,26 +71,6 @@ void strip(LayerParameter* layer) {
   }
 }
 
-/// What stands in a net's place of a loss layer; nothing where its first bottom is the output.
-std::optional<LayerParameter> head_of(const LayerParameter& loss, const std::string& name) {
-  LayerParameter head;
-  if (loss.type() == "SoftmaxWithLoss" || loss.type() == "InfogainLoss") {
-    head.set_type("Softmax");
-    if (loss.has_softmax_param()) *head.mutable_softmax_param() = loss.softmax_param();
-    if (loss.infogain_loss_param().has_axis()) {
-      head.mutable_softmax_param()->set_axis(loss.infogain_loss_param().axis());
-    }
-  } else if (loss.type() == "SigmoidCrossEntropyLoss") {
-    head.set_type("Sigmoid");
-  } else {
-    return std::nullopt;
-  }
-  head.set_name(name);
-  head.add_bottom(loss.bottom(0));
-  head.add_top(name);
-  return head;
-}
-
 class Deriver {
  public:
   Deriver(const NetParameter& net, std::string file, std::optional<Shape> input)
@@ -143,6 +123,13 @@ class Deriver {
   }
 
   void add_head(const LayerParameter& loss, bool is_only) {
+    if (loss.type() == "MultiBoxLoss" && loss.bottom_size() >= 3) {
+      out_.outputs.push_back(unused_name("detection_out"));
+      const auto head = detection_head(loss, out_.outputs.back());
+      body_.insert(body_.end(), head.begin(), head.end());
+      note("detection_out has the thresholds that SSD's scripts write: see to them");
+      return;
+    }
     const std::string wanted = is_only ? "prob" : loss.name() + "_prob";
     const std::optional<LayerParameter> head = head_of(loss, unused_name(wanted));
     const std::string output = head ? head->top(0) : prediction_of(loss);

@@ -41,8 +41,8 @@ Shapes shapes_of_data_layer(const LayerParameter& layer, int64_t batch,
 /// data layers, and where nothing is left that could be an output.
 ///
 /// Heads are the loss layers of the largest loss weight: SoftmaxWithLoss and InfogainLoss become
-/// Softmax, SigmoidCrossEntropyLoss becomes Sigmoid, of others their first bottom is an output.
-/// Layers that no head depends on go.
+/// Softmax, SigmoidCrossEntropyLoss becomes Sigmoid, MultiBoxLoss becomes Softmax and
+/// DetectionOutput, of others their first bottom is an output. Layers that no head depends on go.
 DeployNet derive_deploy(const NetParameter& net, const std::string& file,
                         const std::optional<Shape>& input = std::nullopt);
 

@@ -321,6 +321,35 @@ TEST(Deploy, TakesTheDataLayerOfAFork) {
             convolution_param { num_output: 2 kernel_size: 3 } })"));
 }
 
+/// With the fields of SSD's own deploy nets.
+TEST(Deploy, MultiBoxLossBecomesDetections) {
+  NetParameter net;
+  parse_text(R"(
+    layer { name: 'd' type: 'Input' top: 'loc' top: 'conf' top: 'prior' top: 'truth'
+            input_param { shape { dim: [1, 8] } shape { dim: [1, 6] } shape { dim: [1, 2, 8] }
+                          shape { dim: [1, 1, 1, 8] } } }
+    layer { name: 'l' type: 'MultiBoxLoss' bottom: 'loc' bottom: 'conf' bottom: 'prior'
+            bottom: 'truth' top: 'l' multibox_loss_param { num_classes: 3 code_type: CENTER_SIZE } })",
+             "f", &net);
+  DeployNet made = derive_deploy(net, "f");
+  EXPECT_EQ(made.outputs, std::vector<std::string>{"detection_out"});
+  made.net.mutable_layer()->DeleteSubrange(0, 1);
+  EXPECT_EQ(write_text(made.net), canonical(R"(
+    layer { name: 'conf_reshape' type: 'Reshape' bottom: 'conf' top: 'conf_reshape'
+            reshape_param { shape { dim: [0, -1, 3] } } }
+    layer { name: 'conf_softmax' type: 'Softmax' bottom: 'conf_reshape' top: 'conf_softmax'
+            softmax_param { axis: 2 } }
+    layer { name: 'conf_flatten' type: 'Flatten' bottom: 'conf_softmax' top: 'conf_flatten' }
+    layer { name: 'detection_out' type: 'DetectionOutput' bottom: 'loc' bottom: 'conf_flatten'
+            bottom: 'prior' top: 'detection_out'
+            detection_output_param { num_classes: 3 share_location: true background_label_id: 0
+              nms_param { nms_threshold: 0.45 top_k: 400 } code_type: CENTER_SIZE
+              variance_encoded_in_target: false keep_top_k: 200 confidence_threshold: 0.01 } })"));
+  net.mutable_layer(1)->mutable_multibox_loss_param()->set_conf_loss_type(
+      MultiBoxLossParameter::LOGISTIC);
+  EXPECT_EQ(derive_deploy(net, "f").net.layer(1).type(), "Sigmoid");
+}
+
 /// Readers disagree about what is meant where it is not written.
 TEST(Deploy, SaysThatPriorBoxesAreNotClipped) {
   const auto clip = [](const std::string& field) {
