@@ -12,7 +12,8 @@ namespace crema {
 ///   stepvalues <= k); poly b (1 - k / max_iter)^p, 0 from max_iter on; sigmoid b / (1 + e^(-g (k -
 ///   stepsize))); cosine b (1 + cos(pi k / max_iter)) / 2, 0 from max_iter on (Loshchilov and
 ///   Hutter 2017, without restarts).
-/// During the first warmup_iter iterations the rate rises from warmup_start_lr to the policy's value.
+/// During the first warmup_iter iterations the rate rises from warmup_start_lr to the policy's
+/// value.
 class LearningRate {
  public:
   /// Throws Error when the policy is unknown (with the nearest name), a field that it needs is
