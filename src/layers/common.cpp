@@ -43,21 +43,31 @@ void no_gradient(Ops& ops, const Grad& gradient) {
   if (gradient && gradient.how == Write::overwrite) ops.fill(0, gradient.t);
 }
 
+namespace {
+
+template <class Sum, class T>
+void run_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
+             const SumCoefficients& coefficients, const Act& act) {
+  run(ops,
+      Sum{{.a = static_cast<const T*>(a.data),
+           .b = static_cast<const T*>(b.data),
+           .y = static_cast<T*>(y.data),
+           .ca = coefficients.a,
+           .cb = coefficients.b,
+           .slope = act.slope,
+           .relu = act.kind == ActKind::relu}},
+      y.count());
+}
+
+}  // namespace
+
 void weighted_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
                   const SumCoefficients& coefficients, const Act& act) {
-  const bool relu = act.kind == ActKind::relu;
-  if (is_low(y.desc.dtype)) {
-    return run(ops,
-               LowWeightedSum{.a = a.data,
-                              .b = b.data,
-                              .y = y.data,
-                              .n = y.count(),
-                              .ca = coefficients.a,
-                              .cb = coefficients.b,
-                              .slope = act.slope,
-                              .relu = relu,
-                              .is_bf16 = y.desc.dtype == DType::bf16},
-               (y.count() + kLowRun - 1) / kLowRun);
+  if (y.desc.dtype == DType::bf16) {
+    return run_sum<WeightedSumBf16, Bf16>(ops, a, b, y, coefficients, act);
+  }
+  if (y.desc.dtype == DType::f16) {
+    return run_sum<WeightedSumF16, F16>(ops, a, b, y, coefficients, act);
   }
   run(ops,
       WeightedSum{.a = a.f32(),
@@ -66,7 +76,7 @@ void weighted_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
                   .ca = coefficients.a,
                   .cb = coefficients.b,
                   .slope = act.slope,
-                  .relu = relu},
+                  .relu = act.kind == ActKind::relu},
       y.count());
 }
 

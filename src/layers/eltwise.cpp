@@ -166,19 +166,8 @@ class EltwiseLayer : public Layer {
     const bool accumulate = args.dbottom[i].how == Write::accumulate;
     const bool relu = act_.kind == ActKind::relu;
     if (dx.data == dy.data && coeff(i) == 1 && !relu) return;
-    if (is_low(dx.desc.dtype)) {
-      return run(ops,
-                 LowWeightedGradient{.dy = dy.data,
-                                     .y = relu ? args.top[0].data : nullptr,
-                                     .dx = dx.data,
-                                     .n = dx.count(),
-                                     .c = coeff(i),
-                                     .slope = act_.slope,
-                                     .relu = relu,
-                                     .accumulate = accumulate,
-                                     .is_bf16 = dx.desc.dtype == DType::bf16},
-                 (dx.count() + kLowRun - 1) / kLowRun);
-    }
+    if (dx.desc.dtype == DType::bf16) return low_gradient<WeightedGradientBf16, Bf16>(ops, args, i);
+    if (dx.desc.dtype == DType::f16) return low_gradient<WeightedGradientF16, F16>(ops, args, i);
     run(ops,
         WeightedGradient{.dy = dy.f32(),
                          .y = relu ? args.top[0].f32() : nullptr,
@@ -187,6 +176,22 @@ class EltwiseLayer : public Layer {
                          .slope = act_.slope,
                          .relu = relu,
                          .accumulate = accumulate},
+        dx.count());
+  }
+
+  template <class Gradient, class T>
+  void low_gradient(Ops& ops, const BackwardArgs& args, size_t i) const {
+    const bool relu = act_.kind == ActKind::relu;
+    const Tensor& dx = args.dbottom[i].t;
+    const CTensor& mask = relu ? args.top[0] : args.dtop[0];
+    run(ops,
+        Gradient{{.dy = static_cast<const T*>(args.dtop[0].data),
+                  .y = static_cast<const T*>(mask.data),
+                  .dx = static_cast<T*>(dx.data),
+                  .c = coeff(i),
+                  .slope = act_.slope,
+                  .relu = relu,
+                  .accumulate = args.dbottom[i].how == Write::accumulate}},
         dx.count());
   }
 

@@ -113,30 +113,48 @@ void play_add(Side& side, Layout layout, DType type, Results& results) {
   results.put("filled", side.read(filled));
 }
 
-// ---- Functors; counts that leave a rest of eight
+// ---- Functors
+
+template <class Sum, class Gradient, class T>
+void sum_low(Side& side, const CTensor& a, const CTensor& b, const Tensor& y, const Grad* dx,
+             bool relu) {
+  const auto* p = static_cast<const T*>(a.data);
+  const auto* q = static_cast<const T*>(b.data);
+  if (dx == nullptr) {
+    return run(side.ops(), Sum{{p, q, static_cast<T*>(y.data), 0.5f, -2, 0.25f, relu}}, a.count());
+  }
+  const bool adds = dx->how == Write::accumulate;
+  run(side.ops(), Gradient{{p, q, static_cast<T*>(dx->t.data), 3, 0.25f, relu, adds}}, a.count());
+}
+
+/// The sum into y or, where dx is given, its gradient.
+void sum_on(Side& side, const CTensor& a, const CTensor& b, const Tensor& y, const Grad* dx,
+            bool relu) {
+  switch (a.desc.dtype) {
+    case DType::bf16:
+      return sum_low<WeightedSumBf16, WeightedGradientBf16, Bf16>(side, a, b, y, dx, relu);
+    case DType::f16:
+      return sum_low<WeightedSumF16, WeightedGradientF16, F16>(side, a, b, y, dx, relu);
+    default:
+      break;
+  }
+  if (dx == nullptr) {
+    return run(side.ops(), WeightedSum{a.f32(), b.f32(), y.f32(), 0.5f, -2, 0.25f, relu},
+               a.count());
+  }
+  run(side.ops(),
+      WeightedGradient{a.f32(), b.f32(), dx->t.f32(), 3, 0.25f, relu, dx->how == Write::accumulate},
+      a.count());
+}
 
 void play_sum(bool relu, Side& side, DType type, Results& results) {
   const TensorDesc desc{.shape = {1037}, .dtype = type_on(side, type)};
   const CTensor a = rounded_input(side, desc, type, 1), b = rounded_input(side, desc, type, 2);
   const Tensor y = side.output(desc);
-  const int64_t n = desc.count(), runs = (n + kLowRun - 1) / kLowRun;
-  const bool is_bf16 = type == DType::bf16;
-  if (is_low(desc.dtype)) {
-    run(side.ops(), LowWeightedSum{a.data, b.data, y.data, n, 0.5f, -2, 0.25f, relu, is_bf16},
-        runs);
-  } else {
-    run(side.ops(), WeightedSum{a.f32(), b.f32(), y.f32(), 0.5f, -2, 0.25f, relu}, n);
-  }
+  sum_on(side, a, b, y, nullptr, relu);
   results.put("y", side.read(y));
-  both_low_writes(side, results, "dx", desc, type, [&](const Grad& dx) {
-    const bool adds = dx.how == Write::accumulate;
-    if (is_low(desc.dtype)) {
-      run(side.ops(),
-          LowWeightedGradient{a.data, b.data, dx.t.data, n, 3, 0.25f, relu, adds, is_bf16}, runs);
-    } else {
-      run(side.ops(), WeightedGradient{a.f32(), b.f32(), dx.t.f32(), 3, 0.25f, relu, adds}, n);
-    }
-  });
+  both_low_writes(side, results, "dx", desc, type,
+                  [&](const Grad& dx) { sum_on(side, a, b, {}, &dx, relu); });
 }
 
 void play_copy(int piece, Side& side, DType type, Results& results) {

@@ -62,8 +62,8 @@ std::optional<std::string> CpuOps::why_not_precision(DType type) const {
   return "a CPU has f32 and bf16 only";
 }
 
-bool CpuOps::computes(Family family, DType type) const {
-  return type == DType::f32 || (type == DType::bf16 && family != Family::norm);
+bool CpuOps::computes(Family, DType type) const {
+  return type == DType::f32 || type == DType::bf16;
 }
 
 size_t CpuOps::capacity() const {

@@ -23,6 +23,7 @@ class LoopNormPlan : public NormPlan {
     constexpr int64_t kMostParts = 64, kLeastRows = 128;
     args_.part_rows = std::max((args_.rows + kMostParts - 1) / kMostParts, kLeastRows);
     parts_ = is_nhwc_ ? (args_.rows + args_.part_rows - 1) / args_.part_rows : 1;
+    args_.is_low = is_low(desc.x.dtype);
     has_simple_act_ = desc.act.kind == ActKind::none || desc.act.kind == ActKind::relu;
     args_.slope = desc.act.kind == ActKind::relu ? desc.act.slope : 1.0f;
     const auto channels = static_cast<size_t>(args_.channels);
@@ -49,8 +50,8 @@ class LoopNormPlan : public NormPlan {
   void forward(CTensor x, Tensor mean, Tensor variance, CTensor gamma, CTensor beta,
                Tensor y) override {
     NormArgs args = args_;
-    args.x = x.f32();
-    args.y = y.f32();
+    args.x = x.data;
+    args.y = y.data;
     args.mean = mean.f32();
     const Isa& isa = ops_.isa();
     if (!desc_.global_stats) {
@@ -67,21 +68,21 @@ class LoopNormPlan : public NormPlan {
     }
     map(isa.norm_apply_nhwc, isa.norm_apply_nchw, args, 2 * x.count());
     if (!has_simple_act_) {
-      unary_loop(isa, unary_of(desc_.act), unary_args_of(desc_.act), y.f32(), y.f32(), y.count());
+      ops_.unary(unary_of(desc_.act), unary_args_of(desc_.act), y, y);
     }
   }
 
   void backward(CTensor x, CTensor y, CTensor mean, CTensor variance, CTensor gamma, CTensor dy,
                 Grad dx, Grad dgamma, Grad dbeta) override {
     NormArgs args = args_;
-    args.x = x.f32();
+    args.x = x.data;
     args.mean = mean.f32();
-    args.dy = dy.f32();
-    args.y_read = desc_.act.kind == ActKind::none ? dy.f32() : y.f32();
+    args.dy = dy.data;
+    args.y_read = desc_.act.kind == ActKind::none ? dy.data : y.data;
     if (!has_simple_act_) {
       Tensor masked{part(scratch_, masked_at_), desc_.x};
       act_backward(ops_, desc_.act, y, dy, masked);
-      args.dy = args.y_read = masked.f32();
+      args.dy = args.y_read = masked.data;
     }
     const Isa& isa = ops_.isa();
     const bool needs_sums = !desc_.global_stats || dgamma || dbeta;
@@ -102,7 +103,7 @@ class LoopNormPlan : public NormPlan {
       slant_[c] = static_cast<float>(-scale * inv * inv * product * share);
     }
     if (!dx) return;
-    args.dx = dx.t.f32();
+    args.dx = dx.t.data;
     args.accumulate = dx.how == Write::accumulate;
     map(isa.norm_dx_nhwc, isa.norm_dx_nchw, args, 3 * x.count());
   }

@@ -86,13 +86,15 @@ struct NormArgs {
   NormMoments* moments;  // [parts, channels], or [channels] in nchw
   float slope;           // of the relu behind; 1: none
   bool accumulate;
-  const float *x, *mean;
+  bool is_low;  // x, y, dy and dx are bf16, else f32
+  const void* x;
+  const float* mean;
   /// Forward: y = (x - mean) * scale + shift. Backward: dx = scale * dy + slant * (x - mean) +
   /// shift.
   const float *scale, *shift, *slant;
-  float* y;
-  const float *y_read, *dy;
-  float* dx;
+  void* y;
+  const void *y_read, *dy;
+  void* dx;
 };
 
 /// A tensor as [outer, n, inner].

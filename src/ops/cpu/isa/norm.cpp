@@ -3,11 +3,21 @@
 // one reading, wherever the mean lies.
 #include "ops/cpu/isa/loops.h"
 #include "ops/cpu/isa/micro_tile.h"
+#include "ops/small_floats.h"
 
 namespace crema::CREMA_ISA {
 namespace {
 
 constexpr int64_t kLanes = 16, kChannels = 64, kBlockOfRows = 128, kRowsAhead = 16, kRun = 2048;
+
+template <class T>
+const T* at(const void* from, int64_t place) {
+  return static_cast<const T*>(from) + place;
+}
+template <class T>
+T* at(void* from, int64_t place) {
+  return static_cast<T*>(from) + place;
+}
 
 /// Sum of f(i) over n elements in 16 lanes, then in double.
 template <class F>
@@ -100,22 +110,44 @@ void sum_vectors(const float* x, int64_t rows, int64_t stride, BlockSums& sums) 
   }
 }
 
-/// Of n channels that do not fill vectors.
-void sum_channels(const float* x, int64_t rows, int64_t stride, int64_t n, BlockSums& sums) {
+/// Of whole vectors of channels in f32; false: there are none.
+bool sum_whole_vectors(const float* x, int64_t rows, int64_t stride, int64_t n, BlockSums& sums) {
+  switch (n % kWidth == 0 ? n / kWidth : 0) {
+    case 4:
+      sum_vectors<4>(x, rows, stride, sums);
+      return true;
+    case 3:
+      sum_vectors<3>(x, rows, stride, sums);
+      return true;
+    case 2:
+      sum_vectors<2>(x, rows, stride, sums);
+      return true;
+    case 1:
+      sum_vectors<1>(x, rows, stride, sums);
+      return true;
+    default:
+      return false;
+  }
+}
+bool sum_whole_vectors(const Bf16*, int64_t, int64_t, int64_t, BlockSums&) { return false; }
+
+/// Of any n channels.
+template <class T>
+void sum_channels(const T* x, int64_t rows, int64_t stride, int64_t n, BlockSums& sums) {
   float *mean = sums.mean, *rest = sums.rest, *m2 = sums.m2;
   for (int64_t i = 0; i < n; ++i) mean[i] = rest[i] = m2[i] = 0;
   for (int64_t r = 0; r < rows; ++r) {
-    const float* from = x + r * stride;
+    const T* from = x + r * stride;
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) mean[i] += from[i];
+    for (int64_t i = 0; i < n; ++i) mean[i] += widen(from[i]);
   }
   const float share = 1.0f / static_cast<float>(rows);
   for (int64_t i = 0; i < n; ++i) mean[i] *= share;
   for (int64_t r = 0; r < rows; ++r) {
-    const float* from = x + r * stride;
+    const T* from = x + r * stride;
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
-      const float d = from[i] - mean[i];
+      const float d = widen(from[i]) - mean[i];
       rest[i] += d;
       m2[i] += d * d;
     }
@@ -123,22 +155,15 @@ void sum_channels(const float* x, int64_t rows, int64_t stride, int64_t n, Block
 }
 
 /// Moments of n channels over rows [begin, end).
+template <class T>
 void moments_of_rows(const NormArgs& a, int64_t begin, int64_t end, int64_t c, int64_t n,
                      NormMoments* moments) {
   ChannelMoments all{};
   BlockSums sums;
   for (int64_t row = begin; row < end; row += kBlockOfRows) {
     const int64_t count = lesser(kBlockOfRows, end - row);
-    const float* x = a.x + row * a.channels + c;
-    if (n == 4 * kWidth) {
-      sum_vectors<4>(x, count, a.channels, sums);
-    } else if (n == 3 * kWidth) {
-      sum_vectors<3>(x, count, a.channels, sums);
-    } else if (n == 2 * kWidth) {
-      sum_vectors<2>(x, count, a.channels, sums);
-    } else if (n == kWidth) {
-      sum_vectors<1>(x, count, a.channels, sums);
-    } else {
+    const T* x = at<T>(a.x, row * a.channels + c);
+    if (!sum_whole_vectors(x, count, a.channels, n, sums)) {
       sum_channels(x, count, a.channels, n, sums);
     }
     merge(all, sums, n, count);
@@ -146,54 +171,60 @@ void moments_of_rows(const NormArgs& a, int64_t begin, int64_t end, int64_t c, i
   for (int64_t i = 0; i < n; ++i) moments[i] = {all.mean[i], all.m2[i], all.count};
 }
 
-template <bool kAccumulate>
-void dx_row(const NormArgs& a, const float* x, const float* y, const float* dy, float* dx) {
+template <bool kAccumulate, class T>
+void dx_row(const NormArgs& a, int64_t place) {
+  const T *x = at<T>(a.x, place), *y = at<T>(a.y_read, place), *dy = at<T>(a.dy, place);
+  T* dx = at<T>(a.dx, place);
   const float *mean = a.mean, *scale = a.scale, *shift = a.shift, *slant = a.slant;
   const float slope = a.slope;
 #pragma omp simd
   for (int64_t c = 0; c < a.channels; ++c) {
-    const float g = masked(dy[c], y[c], slope);
-    const float v = scale[c] * g + (slant[c] * (x[c] - mean[c]) + shift[c]);
-    dx[c] = kAccumulate ? dx[c] + v : v;
+    const float g = masked(widen(dy[c]), widen(y[c]), slope);
+    const float v = scale[c] * g + (slant[c] * (widen(x[c]) - mean[c]) + shift[c]);
+    narrow_to(kAccumulate ? widen(dx[c]) + v : v, dx[c]);
   }
 }
 
-template <bool kAccumulate>
-void dx_plane(const NormArgs& a, int64_t c, int64_t at) {
+template <bool kAccumulate, class T>
+void dx_plane(const NormArgs& a, int64_t c, int64_t place) {
   const float scale = a.scale[c], slant = a.slant[c], shift = a.shift[c], mean = a.mean[c];
-  const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at;
+  const T *x = at<T>(a.x, place), *y = at<T>(a.y_read, place), *dy = at<T>(a.dy, place);
   const float slope = a.slope;
-  float* dx = a.dx + at;
+  T* dx = at<T>(a.dx, place);
 #pragma omp simd
   for (int64_t i = 0; i < a.plane; ++i) {
-    const float v = scale * masked(dy[i], y[i], slope) + (slant * (x[i] - mean) + shift);
-    dx[i] = kAccumulate ? dx[i] + v : v;
+    const float g = masked(widen(dy[i]), widen(y[i]), slope);
+    const float v = scale * g + (slant * (widen(x[i]) - mean) + shift);
+    narrow_to(kAccumulate ? widen(dx[i]) + v : v, dx[i]);
   }
 }
 
-}  // namespace
-
-void norm_moments_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void moments_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t part = begin; part < end; ++part) {
     const int64_t first = part * a.part_rows, last = lesser(first + a.part_rows, a.rows);
     for (int64_t c = 0, n = 0; c < a.channels; c += n) {
       n = lesser(4 * kWidth, a.channels - c);
-      moments_of_rows(a, first, last, c, n, a.moments + part * a.channels + c);
+      moments_of_rows<T>(a, first, last, c, n, a.moments + part * a.channels + c);
     }
   }
 }
 
-void norm_moments_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void moments_nchw(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t c = begin; c < end; ++c) {
     NormMoments moments{0, 0, 0};
     for (int64_t n = 0; n < a.batch; ++n) {
       for (int64_t i = 0; i < a.plane; i += kRun) {
         const int64_t count = lesser(kRun, a.plane - i);
-        const float* x = a.x + (n * a.channels + c) * a.plane + i;
-        const auto near = static_cast<float>(lane_sum(count, [=](int64_t k) { return x[k]; }) /
-                                             static_cast<double>(count));
-        const double rest = lane_sum(count, [=](int64_t k) { return x[k] - near; });
-        const double m2 = lane_sum(count, [=](int64_t k) { return (x[k] - near) * (x[k] - near); });
+        const T* x = at<T>(a.x, (n * a.channels + c) * a.plane + i);
+        const auto near = static_cast<float>(
+            lane_sum(count, [=](int64_t k) { return widen(x[k]); }) / static_cast<double>(count));
+        const double rest = lane_sum(count, [=](int64_t k) { return widen(x[k]) - near; });
+        const double m2 = lane_sum(count, [=](int64_t k) {
+          const float d = widen(x[k]) - near;
+          return d * d;
+        });
         merge(moments, near, rest, m2, count);
       }
     }
@@ -201,34 +232,38 @@ void norm_moments_nchw(const NormArgs& a, int64_t begin, int64_t end) {
   }
 }
 
-void norm_apply_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void apply_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
-    const float *x = a.x + row * a.channels, *mean = a.mean, *scale = a.scale, *shift = a.shift;
-    float* y = a.y + row * a.channels;
+    const T* x = at<T>(a.x, row * a.channels);
+    const float *mean = a.mean, *scale = a.scale, *shift = a.shift;
+    T* y = at<T>(a.y, row * a.channels);
     const float slope = a.slope;
 #pragma omp simd
     for (int64_t c = 0; c < a.channels; ++c) {
-      const float v = (x[c] - mean[c]) * scale[c] + shift[c];
-      y[c] = v < 0 ? slope * v : v;
+      const float v = (widen(x[c]) - mean[c]) * scale[c] + shift[c];
+      narrow_to(v < 0 ? slope * v : v, y[c]);
     }
   }
 }
 
-void norm_apply_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void apply_nchw(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t p = begin; p < end; ++p) {
     const int64_t c = p % a.channels;
     const float mean = a.mean[c], scale = a.scale[c], shift = a.shift[c], slope = a.slope;
-    const float* x = a.x + p * a.plane;
-    float* y = a.y + p * a.plane;
+    const T* x = at<T>(a.x, p * a.plane);
+    T* y = at<T>(a.y, p * a.plane);
 #pragma omp simd
     for (int64_t i = 0; i < a.plane; ++i) {
-      const float v = (x[i] - mean) * scale + shift;
-      y[i] = v < 0 ? slope * v : v;
+      const float v = (widen(x[i]) - mean) * scale + shift;
+      narrow_to(v < 0 ? slope * v : v, y[i]);
     }
   }
 }
 
-void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t part = begin; part < end; ++part) {
     const int64_t first = part * a.part_rows, last = lesser(first + a.part_rows, a.rows);
     for (int64_t c = 0; c < a.channels; c += kChannels) {
@@ -237,14 +272,15 @@ void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
       for (int64_t row = first; row < last; row += kBlockOfRows) {
         alignas(64) float sum[kChannels] = {}, dot[kChannels] = {};
         for (int64_t r = row; r < lesser(row + kBlockOfRows, last); ++r) {
-          const int64_t at = r * a.channels + c;
-          const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at, *mean = a.mean + c;
+          const int64_t place = r * a.channels + c;
+          const T *x = at<T>(a.x, place), *y = at<T>(a.y_read, place), *dy = at<T>(a.dy, place);
+          const float* mean = a.mean + c;
           const float slope = a.slope;
 #pragma omp simd
           for (int64_t i = 0; i < n; ++i) {
-            const float g = masked(dy[i], y[i], slope);
+            const float g = masked(widen(dy[i]), widen(y[i]), slope);
             sum[i] += g;
-            dot[i] += g * (x[i] - mean[i]);
+            dot[i] += g * (widen(x[i]) - mean[i]);
           }
         }
         for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(sum[i]);
@@ -257,37 +293,73 @@ void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   }
 }
 
-void norm_sums_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void sums_nchw(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t c = begin; c < end; ++c) {
     double total = 0, product = 0;
     const float mean = a.mean[c], slope = a.slope;
     for (int64_t n = 0; n < a.batch; ++n) {
       for (int64_t i = 0; i < a.plane; i += kRun) {
         const int64_t count = lesser(kRun, a.plane - i);
-        const int64_t at = (n * a.channels + c) * a.plane + i;
-        const float *x = a.x + at, *y = a.y_read + at, *dy = a.dy + at;
-        total += lane_sum(count, [=](int64_t k) { return masked(dy[k], y[k], slope); });
-        product +=
-            lane_sum(count, [=](int64_t k) { return masked(dy[k], y[k], slope) * (x[k] - mean); });
+        const int64_t place = (n * a.channels + c) * a.plane + i;
+        const T *x = at<T>(a.x, place), *y = at<T>(a.y_read, place), *dy = at<T>(a.dy, place);
+        const auto g = [=](int64_t k) { return masked(widen(dy[k]), widen(y[k]), slope); };
+        total += lane_sum(count, g);
+        product += lane_sum(count, [=](int64_t k) { return g(k) * (widen(x[k]) - mean); });
       }
     }
     a.moments[c] = {total, product, 0};
   }
 }
 
-void norm_dx_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void dx_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t at = row * a.channels;
-    a.accumulate ? dx_row<true>(a, a.x + at, a.y_read + at, a.dy + at, a.dx + at)
-                 : dx_row<false>(a, a.x + at, a.y_read + at, a.dy + at, a.dx + at);
+    const int64_t place = row * a.channels;
+    a.accumulate ? dx_row<true, T>(a, place) : dx_row<false, T>(a, place);
   }
 }
 
-void norm_dx_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+template <class T>
+void dx_nchw(const NormArgs& a, int64_t begin, int64_t end) {
   for (int64_t p = begin; p < end; ++p) {
-    a.accumulate ? dx_plane<true>(a, p % a.channels, p * a.plane)
-                 : dx_plane<false>(a, p % a.channels, p * a.plane);
+    a.accumulate ? dx_plane<true, T>(a, p % a.channels, p * a.plane)
+                 : dx_plane<false, T>(a, p % a.channels, p * a.plane);
   }
+}
+
+}  // namespace
+
+void norm_moments_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? moments_nhwc<Bf16>(a, begin, end) : moments_nhwc<float>(a, begin, end);
+}
+
+void norm_moments_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? moments_nchw<Bf16>(a, begin, end) : moments_nchw<float>(a, begin, end);
+}
+
+void norm_apply_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? apply_nhwc<Bf16>(a, begin, end) : apply_nhwc<float>(a, begin, end);
+}
+
+void norm_apply_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? apply_nchw<Bf16>(a, begin, end) : apply_nchw<float>(a, begin, end);
+}
+
+void norm_sums_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? sums_nhwc<Bf16>(a, begin, end) : sums_nhwc<float>(a, begin, end);
+}
+
+void norm_sums_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? sums_nchw<Bf16>(a, begin, end) : sums_nchw<float>(a, begin, end);
+}
+
+void norm_dx_nhwc(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? dx_nhwc<Bf16>(a, begin, end) : dx_nhwc<float>(a, begin, end);
+}
+
+void norm_dx_nchw(const NormArgs& a, int64_t begin, int64_t end) {
+  a.is_low ? dx_nchw<Bf16>(a, begin, end) : dx_nchw<float>(a, begin, end);
 }
 
 }  // namespace crema::CREMA_ISA
