@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "io/hdf5.h"
+#include "solver/allocations.h"
 #include "solver/loss_scale.h"
 #include "solver/snapshot.h"
 #include "solver/solver_harness.h"
@@ -158,6 +159,25 @@ TEST_P(TrainsIn, TestsAndDebugLinesAreOfThatType) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, TrainsIn, testing::Values(DType::bf16, DType::f16), type_name);
+
+// The simulated GPU's own lists would count, so this one is of the CPU alone.
+TEST(PrecisionOnCpu, AnIterationAllocatesNothing) {
+  const auto ops = make_ops({});
+  if (const auto reason = ops->why_not_precision(DType::bf16)) GTEST_SKIP() << *reason;
+  if (!counts_allocations()) GTEST_SKIP() << "this build has another malloc";
+  const WorkFolder folder;
+  write_digits(160);
+  SolverOptions options;
+  options.ops = ops;
+  options.precision = DType::bf16;
+  Solver solver(parse_solver(digits_solver()), options);
+  EXPECT_EQ(solver.net().precision(), DType::bf16);
+  solver.step(22);
+  for (const Allocation& one : allocations_of([&] { solver.step(8); })) {
+    EXPECT_FALSE(one.is_ours) << one.bytes << " bytes by " << one.owner << one.stack;
+    EXPECT_LE(one.bytes, 4096U) << "by " << one.owner << one.stack;
+  }
+}
 
 /// In f16 gradients beyond 65504 are infinite.
 class OverflowIn : public TrainsIn {};
