@@ -118,7 +118,13 @@ INSTANTIATE_TEST_SUITE_P(
                     "type: 'Adam' base_lr: 0.01 momentum: 0.9",
                     "type: 'LARS' base_lr: 1 momentum: 0.9 weight_decay: 0.01 larc_eta: 0.1"));
 
-class OverlappedSums : public testing::TestWithParam<const char*> {};
+struct SumsCase {
+  const char* name;
+  int ranks;
+  const char* solver;
+};
+
+class OverlappedSums : public testing::TestWithParam<SumsCase> {};
 
 TEST_P(OverlappedSums, GiveTheBitsOfSumsAfterBackward) {
   const WorkFolder folder;
@@ -134,25 +140,30 @@ TEST_P(OverlappedSums, GiveTheBitsOfSumsAfterBackward) {
             param { lr_mult: 2 } inner_product_param { num_output: 6
             weight_filler { type: "xavier" } } }
     layer { name: "out" type: "Eltwise" bottom: "ip1" bottom: "b" top: "ip1" })";
-  const std::string text = net_of(2, 2, shared) + " max_iter: 5 " + GetParam();
+  const auto [name, ranks, solver] = GetParam();
+  const std::string text = net_of(2, 2, shared) + " max_iter: 5 " + solver;
   SolverOptions at_the_end = options_for(), in_parts = options_for();
   at_the_end.overlap_sums = false;
   in_parts.bucket_bytes = 1;  // a part for each parameter
-  for (const int ranks : {2, 4}) {
-    const std::vector<Outcome> wanted = train_together(ranks, text, at_the_end);
-    const std::vector<Outcome> found = train_together(ranks, text, in_parts);
-    for (size_t rank = 0; rank < found.size(); ++rank) {
-      EXPECT_EQ(found[rank].params, wanted[rank].params) << rank << " of " << ranks;
-      EXPECT_EQ(found[rank].history, wanted[rank].history) << rank << " of " << ranks;
-    }
+  const std::vector<Outcome> wanted = train_together(ranks, text, at_the_end);
+  const std::vector<Outcome> found = train_together(ranks, text, in_parts);
+  for (size_t rank = 0; rank < found.size(); ++rank) {
+    EXPECT_EQ(found[rank].params, wanted[rank].params) << rank;
+    EXPECT_EQ(found[rank].history, wanted[rank].history) << rank;
   }
 }
 
+constexpr char kMomentum[] = "type: 'SGD' base_lr: 0.1 momentum: 0.9";
+constexpr char kClipped[] =
+    "type: 'SGD' base_lr: 0.1 momentum: 0.9 clip_gradients: 0.5 iter_size: 2";
+constexpr char kLars[] = "type: 'LARS' base_lr: 1 momentum: 0.9 weight_decay: 0.01 larc_eta: 0.1";
+
 INSTANTIATE_TEST_SUITE_P(
     Ranks, OverlappedSums,
-    testing::Values("type: 'SGD' base_lr: 0.1 momentum: 0.9",
-                    "type: 'SGD' base_lr: 0.1 momentum: 0.9 clip_gradients: 0.5 iter_size: 2",
-                    "type: 'LARS' base_lr: 1 momentum: 0.9 weight_decay: 0.01 larc_eta: 0.1"));
+    testing::Values(SumsCase{"two_sgd", 2, kMomentum}, SumsCase{"two_clipped", 2, kClipped},
+                    SumsCase{"two_lars", 2, kLars}, SumsCase{"four_sgd", 4, kMomentum},
+                    SumsCase{"four_clipped", 4, kClipped}, SumsCase{"four_lars", 4, kLars}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Ranks, ShareATestThatTheyCanShareEvenly) {
   const WorkFolder folder;
