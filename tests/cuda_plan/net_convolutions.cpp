@@ -67,8 +67,11 @@ bool has_window(const Layer& layer) {
 
 std::vector<NetConvolution> net_convolutions(const std::string& file, int64_t batch) {
   NetParameter net = read_net(file);
+  // DummyData's sizes belong to the batch that the file has.
+  const bool has_own_batch = std::any_of(net.layer().begin(), net.layer().end(),
+                                         [](const auto& l) { return l.type() == "DummyData"; });
   for (LayerParameter& layer : *net.mutable_layer()) {
-    if (layer.type() != "Input") continue;
+    if (layer.type() != "Input" || has_own_batch) continue;
     for (BlobShape& shape : *layer.mutable_input_param()->mutable_shape()) shape.set_dim(0, batch);
   }
   ErrorList errors;
