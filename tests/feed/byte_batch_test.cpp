@@ -143,6 +143,7 @@ TEST(ByteBatch, IsMadeOnTheHostWhereAPictureHasFloats) {
   floats.set_label(3);
   for (const float value : {0.5f, -1.f, 300.f, 7.f}) floats.add_float_data(value);
   std::vector<TestRecord> records;
+  records.reserve(6);
   for (int i = 0; i < 6; ++i) {
     records.push_back(
         {record_key(i), i == 3 ? floats.SerializeAsString() : ramp_datum(1, 2, 2, i, i)});

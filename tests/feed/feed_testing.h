@@ -63,6 +63,7 @@ inline std::string ramp_datum(int channels, int height, int width, int label, in
 /// count records of 1x1x1; the pixel and the label of record i are both i.
 inline void write_numbers(const std::string& path, int count) {
   std::vector<TestRecord> records;
+  records.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) records.push_back({record_key(i), ramp_datum(1, 1, 1, i, i)});
   write_database(path, records);
 }
@@ -94,6 +95,7 @@ inline std::vector<std::vector<float>> next_batch(Feed& feed) {
   std::vector<std::vector<float>> tops;
   std::vector<float*> pointers;
   for (const Shape& shape : feed.shapes()) tops.emplace_back(shape.count(), -12345.f);
+  pointers.reserve(tops.size());
   for (std::vector<float>& top : tops) pointers.push_back(top.data());
   feed.next(pointers);
   return tops;

@@ -106,6 +106,7 @@ TEST_P(ReduceThreads, GiveTheSameBits) {
     const std::vector<float> y = reduce(GetParam(), side);
     if (first.empty()) first = y;
     ASSERT_EQ(first.size(), y.size());
+    if (y.empty()) continue;
     EXPECT_EQ(0, std::memcmp(first.data(), y.data(), y.size() * sizeof(float))) << count;
   }
 }
