@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "ops/kernels/copy_rows.h"
-#include "ops/kernels/low_copy.h"
 
 namespace crema {
 namespace {
@@ -22,33 +21,30 @@ struct Rows {
   bool to_wide;
 };
 
-void copy_rows(Ops& ops, const CTensor& src, const Grad& dst, const Rows& rows) {
+template <class Copy, class T>
+void run_copy(Ops& ops, const CTensor& src, const Grad& dst, const Rows& rows) {
   const int piece = piece_of(rows.row, rows.wide_row, rows.offset);
   const int64_t src_at = rows.to_wide ? 0 : rows.offset, dst_at = rows.to_wide ? rows.offset : 0;
-  const int64_t src_stride = rows.to_wide ? rows.row : rows.wide_row;
-  const int64_t dst_stride = rows.to_wide ? rows.wide_row : rows.row;
-  const bool accumulate = dst.how == Write::accumulate;
-  if (is_low(dst.t.desc.dtype)) {
-    return run(ops,
-               LowCopyRows{.src = src.bits() + src_at,
-                           .dst = dst.t.bits() + dst_at,
-                           .src_stride = src_stride,
-                           .dst_stride = dst_stride,
-                           .pieces_per_row = Divider(rows.row / piece),
-                           .piece = piece,
-                           .accumulate = accumulate,
-                           .is_bf16 = dst.t.desc.dtype == DType::bf16},
-               rows.count / piece);
-  }
   run(ops,
-      CopyRows{.src = src.f32() + src_at,
-               .dst = dst.t.f32() + dst_at,
-               .src_stride = src_stride,
-               .dst_stride = dst_stride,
-               .pieces_per_row = Divider(rows.row / piece),
-               .piece = piece,
-               .accumulate = accumulate},
+      Copy{{.src = static_cast<const T*>(src.data) + src_at,
+            .dst = static_cast<T*>(dst.t.data) + dst_at,
+            .src_stride = rows.to_wide ? rows.row : rows.wide_row,
+            .dst_stride = rows.to_wide ? rows.wide_row : rows.row,
+            .pieces_per_row = Divider(rows.row / piece),
+            .piece = piece,
+            .accumulate = dst.how == Write::accumulate}},
       rows.count / piece);
+}
+
+void copy_rows(Ops& ops, const CTensor& src, const Grad& dst, const Rows& rows) {
+  switch (dst.t.desc.dtype) {
+    case DType::bf16:
+      return run_copy<CopyRowsBf16, Bf16>(ops, src, dst, rows);
+    case DType::f16:
+      return run_copy<CopyRowsF16, F16>(ops, src, dst, rows);
+    default:
+      return run_copy<CopyRows, float>(ops, src, dst, rows);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "ops/kernels/eltwise.h"
-#include "ops/kernels/low_eltwise.h"
 
 namespace crema {
 
@@ -63,21 +62,14 @@ void run_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
 
 void weighted_sum(Ops& ops, const CTensor& a, const CTensor& b, const Tensor& y,
                   const SumCoefficients& coefficients, const Act& act) {
-  if (y.desc.dtype == DType::bf16) {
-    return run_sum<WeightedSumBf16, Bf16>(ops, a, b, y, coefficients, act);
+  switch (y.desc.dtype) {
+    case DType::bf16:
+      return run_sum<WeightedSumBf16, Bf16>(ops, a, b, y, coefficients, act);
+    case DType::f16:
+      return run_sum<WeightedSumF16, F16>(ops, a, b, y, coefficients, act);
+    default:
+      return run_sum<WeightedSum, float>(ops, a, b, y, coefficients, act);
   }
-  if (y.desc.dtype == DType::f16) {
-    return run_sum<WeightedSumF16, F16>(ops, a, b, y, coefficients, act);
-  }
-  run(ops,
-      WeightedSum{.a = a.f32(),
-                  .b = b.f32(),
-                  .y = y.f32(),
-                  .ca = coefficients.a,
-                  .cb = coefficients.b,
-                  .slope = act.slope,
-                  .relu = act.kind == ActKind::relu},
-      y.count());
 }
 
 void residual_backward(Ops& ops, const CTensor& dy, const Grad& dresidual) {

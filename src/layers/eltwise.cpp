@@ -4,7 +4,6 @@
 #include "ops/kernels/eltwise.h"
 
 #include "layers/checks.h"
-#include "ops/kernels/low_eltwise.h"
 
 namespace crema {
 namespace {
@@ -103,10 +102,8 @@ class EltwiseLayer : public Layer {
 
   void sum(Ops& ops, CTensors bottom, const Tensor& y) const {
     if (bottom.size() == 1) {  // twice the half, which is exact
-      const float half = coeff(0) / 2, *const x = bottom[0].f32();
-      run(ops, WeightedSum{x, x, y.f32(), half, half, act_.slope, act_.kind == ActKind::relu},
-          y.count());
-      return;
+      const float half = coeff(0) / 2;
+      return weighted_sum(ops, bottom[0], bottom[0], y, {.a = half, .b = half}, act_);
     }
     for (size_t i = 1; i < bottom.size(); ++i) {
       const bool last = i + 1 == bottom.size();
@@ -161,26 +158,20 @@ class EltwiseLayer : public Layer {
   }
 
   void gradient_of_sum(Ops& ops, const BackwardArgs& args, size_t i) const {
-    const CTensor& dy = args.dtop[0];
     const Tensor& dx = args.dbottom[i].t;
-    const bool accumulate = args.dbottom[i].how == Write::accumulate;
-    const bool relu = act_.kind == ActKind::relu;
-    if (dx.data == dy.data && coeff(i) == 1 && !relu) return;
-    if (dx.desc.dtype == DType::bf16) return low_gradient<WeightedGradientBf16, Bf16>(ops, args, i);
-    if (dx.desc.dtype == DType::f16) return low_gradient<WeightedGradientF16, F16>(ops, args, i);
-    run(ops,
-        WeightedGradient{.dy = dy.f32(),
-                         .y = relu ? args.top[0].f32() : nullptr,
-                         .dx = dx.f32(),
-                         .c = coeff(i),
-                         .slope = act_.slope,
-                         .relu = relu,
-                         .accumulate = accumulate},
-        dx.count());
+    if (dx.data == args.dtop[0].data && coeff(i) == 1 && act_.kind != ActKind::relu) return;
+    switch (dx.desc.dtype) {
+      case DType::bf16:
+        return run_gradient<WeightedGradientBf16, Bf16>(ops, args, i);
+      case DType::f16:
+        return run_gradient<WeightedGradientF16, F16>(ops, args, i);
+      default:
+        return run_gradient<WeightedGradient, float>(ops, args, i);
+    }
   }
 
   template <class Gradient, class T>
-  void low_gradient(Ops& ops, const BackwardArgs& args, size_t i) const {
+  void run_gradient(Ops& ops, const BackwardArgs& args, size_t i) const {
     const bool relu = act_.kind == ActKind::relu;
     const Tensor& dx = args.dbottom[i].t;
     const CTensor& mask = relu ? args.top[0] : args.dtop[0];

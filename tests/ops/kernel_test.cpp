@@ -19,7 +19,7 @@ void play_launch(int64_t n, Side& side, Results& results) {
   const CTensor b = side.input(desc, random_values(count, 2));
   const Tensor y = side.inout(desc, random_values(count, 3));
   const WeightedSum f{
-      .a = a.f32(), .b = b.f32(), .y = y.f32(), .ca = 2, .cb = -0.5f, .slope = 0, .relu = false};
+      {.a = a.f32(), .b = b.f32(), .y = y.f32(), .ca = 2, .cb = -0.5f, .slope = 0, .relu = false}};
   run(side.ops(), f, n);
   results.put("y", side.read(y));
 }

@@ -5,8 +5,6 @@
 #include "ops/kernels/copy_rows.h"
 #include "ops/kernels/dropout.h"
 #include "ops/kernels/eltwise.h"
-#include "ops/kernels/low_copy.h"
-#include "ops/kernels/low_eltwise.h"
 #include "ops/ops_harness.h"
 
 namespace crema {
@@ -116,8 +114,8 @@ void play_add(Side& side, Layout layout, DType type, Results& results) {
 // ---- Functors
 
 template <class Sum, class Gradient, class T>
-void sum_low(Side& side, const CTensor& a, const CTensor& b, const Tensor& y, const Grad* dx,
-             bool relu) {
+void sum_of(Side& side, const CTensor& a, const CTensor& b, const Tensor& y, const Grad* dx,
+            bool relu) {
   const auto* p = static_cast<const T*>(a.data);
   const auto* q = static_cast<const T*>(b.data);
   if (dx == nullptr) {
@@ -132,19 +130,12 @@ void sum_on(Side& side, const CTensor& a, const CTensor& b, const Tensor& y, con
             bool relu) {
   switch (a.desc.dtype) {
     case DType::bf16:
-      return sum_low<WeightedSumBf16, WeightedGradientBf16, Bf16>(side, a, b, y, dx, relu);
+      return sum_of<WeightedSumBf16, WeightedGradientBf16, Bf16>(side, a, b, y, dx, relu);
     case DType::f16:
-      return sum_low<WeightedSumF16, WeightedGradientF16, F16>(side, a, b, y, dx, relu);
+      return sum_of<WeightedSumF16, WeightedGradientF16, F16>(side, a, b, y, dx, relu);
     default:
-      break;
+      return sum_of<WeightedSum, WeightedGradient, float>(side, a, b, y, dx, relu);
   }
-  if (dx == nullptr) {
-    return run(side.ops(), WeightedSum{a.f32(), b.f32(), y.f32(), 0.5f, -2, 0.25f, relu},
-               a.count());
-  }
-  run(side.ops(),
-      WeightedGradient{a.f32(), b.f32(), dx->t.f32(), 3, 0.25f, relu, dx->how == Write::accumulate},
-      a.count());
 }
 
 void play_sum(bool relu, Side& side, DType type, Results& results) {
@@ -157,6 +148,15 @@ void play_sum(bool relu, Side& side, DType type, Results& results) {
                   [&](const Grad& dx) { sum_on(side, a, b, {}, &dx, relu); });
 }
 
+template <class Copy, class T>
+void copy(Side& side, const CTensor& src, const Tensor& dst, int piece, bool adds) {
+  const int64_t row = src.shape()[1], wide = dst.shape()[1];
+  run(side.ops(),
+      Copy{{static_cast<const T*>(src.data), static_cast<T*>(dst.data) + piece, row, wide,
+            Divider(row / piece), piece, adds}},
+      src.count() / piece);
+}
+
 void play_copy(int piece, Side& side, DType type, Results& results) {
   const DType own = type_on(side, type);
   const int64_t rows = 5, row = 3 * piece, wide = row + piece;
@@ -165,15 +165,12 @@ void play_copy(int piece, Side& side, DType type, Results& results) {
   const CTensor src = rounded_input(side, narrow, type, 1);
   for (const bool adds : {false, true}) {
     const Tensor dst = side.inout(whole, rounded_values(random_values(whole.count(), 2), type));
-    if (is_low(own)) {
-      run(side.ops(),
-          LowCopyRows{src.bits(), dst.bits() + piece, row, wide, Divider(row / piece), piece, adds,
-                      type == DType::bf16},
-          narrow.count() / piece);
+    if (own == DType::f32) {
+      copy<CopyRows, float>(side, src, dst, piece, adds);
+    } else if (own == DType::bf16) {
+      copy<CopyRowsBf16, Bf16>(side, src, dst, piece, adds);
     } else {
-      run(side.ops(),
-          CopyRows{src.f32(), dst.f32() + piece, row, wide, Divider(row / piece), piece, adds},
-          narrow.count() / piece);
+      copy<CopyRowsF16, F16>(side, src, dst, piece, adds);
     }
     results.put(adds ? "added" : "copied", side.read(dst));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/kernel.h"
+#include "ops/small_floats.h"
 
 namespace crema {
 namespace CREMA_ISA {
@@ -9,30 +10,59 @@ namespace CREMA_ISA {
 /// As many blobs as a layer's traits can name.
 constexpr int kMaxEltwise = 64;
 
-/// y = act(ca * a + cb * b); y may be a or b. The activation max(v, 0) + slope * min(v, 0).
-struct WeightedSum {
-  const float* a;
-  const float* b;
-  float* y;
+/// y = act(ca * a + cb * b), in f32; y may be a or b. The activation max(v, 0) + slope * min(v, 0).
+template <class T>
+struct WeightedSumOf {
+  const T* a;
+  const T* b;
+  T* y;
   float ca, cb, slope;
   bool relu;
   CREMA_BOTH void operator()(int64_t i) const {
-    const float v = ca * a[i] + cb * b[i];
-    y[i] = relu && v < 0 ? slope * v : v;
+    const float v = ca * widen(a[i]) + cb * widen(b[i]);
+    narrow_to(relu && v < 0 ? slope * v : v, y[i]);
   }
 };
 
-/// dx (+)= c * dy, masked by the activation where there is one.
-struct WeightedGradient {
-  const float* dy;
-  const float* y;
-  float* dx;
+struct WeightedSum {
+  WeightedSumOf<float> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+struct WeightedSumBf16 {
+  WeightedSumOf<Bf16> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+struct WeightedSumF16 {
+  WeightedSumOf<F16> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+
+/// dx (+)= c * dy, in f32, masked by the activation where there is one. y is read, so that the loop
+/// has no branch: dy serves where there is no activation.
+template <class T>
+struct WeightedGradientOf {
+  const T* dy;
+  const T* y;
+  T* dx;
   float c, slope;
   bool relu, accumulate;
   CREMA_BOTH void operator()(int64_t i) const {
-    const float g = c * dy[i] * (relu && !(y[i] > 0) ? slope : 1.0f);
-    dx[i] = accumulate ? dx[i] + g : g;
+    const float g = c * widen(dy[i]) * (relu && !(widen(y[i]) > 0) ? slope : 1.0f);
+    narrow_to(accumulate ? widen(dx[i]) + g : g, dx[i]);
   }
+};
+
+struct WeightedGradient {
+  WeightedGradientOf<float> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+struct WeightedGradientBf16 {
+  WeightedGradientOf<Bf16> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
+};
+struct WeightedGradientF16 {
+  WeightedGradientOf<F16> of;
+  CREMA_BOTH void operator()(int64_t i) const { of(i); }
 };
 
 /// y (+)= factor (where given) * the product of all x but x[skip].

@@ -7,7 +7,7 @@ namespace {
 constexpr int64_t kLine = 16;       // floats of a cache line
 constexpr int64_t kRowsAhead = 16;  // the processor does not foresee rows with gaps
 
-void copy_run(const CopyRows& f, int64_t row, int64_t column, int64_t n) {
+void copy_run(const CopyRowsOf<float>& f, int64_t row, int64_t column, int64_t n) {
   const float* from = f.src + row * f.src_stride + column;
   float* to = f.dst + row * f.dst_stride + column;
   for (int64_t i = 0; i < n; i += kLine) {
@@ -25,7 +25,8 @@ void copy_run(const CopyRows& f, int64_t row, int64_t column, int64_t n) {
 
 }  // namespace
 
-void run_range(const CopyRows& f, int64_t begin, int64_t end) {
+void run_range(const CopyRows& copy, int64_t begin, int64_t end) {
+  const CopyRowsOf<float>& f = copy.of;
   const int64_t pieces = f.pieces_per_row.divisor();
   while (begin < end) {
     const int64_t row = begin / pieces, piece = begin % pieces;
