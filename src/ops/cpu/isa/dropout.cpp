@@ -5,29 +5,19 @@
 namespace crema::CREMA_ISA {
 namespace {
 
-constexpr int kLanes = kPhiloxBytes / 4;
-constexpr int64_t kFetched = 2 * kLanes;  // elements ahead within a pixel
-typedef float Floats __attribute__((vector_size(kPhiloxBytes)));
-typedef int32_t Ints __attribute__((vector_size(kPhiloxBytes)));
+constexpr int64_t kFetched = 2 * kWidth;  // elements ahead within a pixel
 
-template <class V>
-__attribute__((always_inline)) inline V load(const void* from) {
-  V v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
-}
-
-__attribute__((always_inline)) inline Floats kept(Floats x, Words words, float scale, float ratio) {
-  const Floats uniform =
-      __builtin_convertvector(reinterpret_cast<Ints>(words >> 8), Floats) * 0x1p-24f;
-  return reinterpret_cast<Floats>(reinterpret_cast<Ints>(x * scale) & (uniform >= ratio));
+__attribute__((always_inline)) inline Vector kept(Vector x, Words words, float scale, float ratio) {
+  const Vector uniform =
+      __builtin_convertvector(reinterpret_cast<IntVector>(words >> 8), Vector) * 0x1p-24f;
+  return reinterpret_cast<Vector>(reinterpret_cast<IntVector>(x * scale) & (uniform >= ratio));
 }
 
 __attribute__((always_inline)) inline void apply(const DropoutOf<float>& f, int64_t at,
                                                  Words words) {
-  Floats y = kept(load<Floats>(f.x + at), words, f.scale, f.ratio);
-  if (f.accumulate) y = load<Floats>(f.y + at) + y;
-  __builtin_memcpy(f.y + at, &y, sizeof(y));
+  Vector y = kept(load(f.x + at), words, f.scale, f.ratio);
+  if (f.accumulate) y = load(f.y + at) + y;
+  store(f.y + at, y);
 }
 
 /// Blocks [begin, end) of nchw, each of four elements side by side.
@@ -44,12 +34,12 @@ void run_in_order(const DropoutOf<float>& f, int64_t begin, int64_t end) {
       pairs[2 * i + 1] = drawn.second[i];
     }
     apply(f, 4 * block, load<Words>(pairs));
-    apply(f, 4 * block + kLanes, load<Words>(pairs + kWideLanes));
+    apply(f, 4 * block + kWidth, load<Words>(pairs + kWideLanes));
   }
   for (; block < end; ++block) f(block);
 }
 
-/// A run of pixels of one picture, of which `count` lie in it, and up to kLanes channels of them
+/// A run of pixels of one picture, of which `count` lie in it, and up to kWidth channels of them
 /// side by side from element `at` on. The first one's first element is number `logical`.
 struct Group {
   int64_t channels, count, at;
@@ -83,7 +73,7 @@ void run_group(const DropoutOf<float>& f, const Group& g) {
   Words rows[4 * kRunBlocks];
   draw_rows(f, g, rows);
   Words skipped;  // words of the first block that belong to the run before
-  for (int i = 0; i < kLanes; ++i) {
+  for (int i = 0; i < kWidth; ++i) {
     skipped[i] = static_cast<uint32_t>((g.logical + static_cast<uint64_t>(i * f.plane)) % 4);
   }
   for (int64_t p = 0; p < g.count; ++p) {
@@ -92,7 +82,7 @@ void run_group(const DropoutOf<float>& f, const Group& g) {
     words = skipped == 2 ? rows[p + 2] : words;
     words = skipped == 3 ? rows[p + 3] : words;
     const int64_t at = g.at + p * depth;
-    if (g.channels == kLanes) {
+    if (g.channels == kWidth) {
       __builtin_prefetch(f.x + at + kFetched);
       __builtin_prefetch(f.y + at + kFetched, 1);
       apply(f, at, words);
@@ -120,7 +110,7 @@ void run_range(const DropoutMask& mask, int64_t begin, int64_t end) {
             .count = f.plane - first < kDropoutRun ? f.plane - first : kDropoutRun,
             .at = (image * f.plane + first) * depth + c,
             .logical = static_cast<uint64_t>((image * depth + c) * f.plane + first)};
-    if (g.channels > kLanes) g.channels = kLanes;
+    if (g.channels > kWidth) g.channels = kWidth;
     run_group(f, g);
     i += g.channels;
   }

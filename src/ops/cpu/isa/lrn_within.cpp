@@ -3,13 +3,13 @@
 // lie c apart.
 #include "ops/cpu/isa/loops.h"
 #include "ops/cpu/isa/lrn_power.h"
+#include "ops/cpu/isa/vector.h"
 
 namespace crema::CREMA_ISA {
 namespace {
 
 constexpr int64_t kBlock = 512, kColumn = 4096;
 
-int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /// Adds f(from[e + j * step]) to sum for |j| <= farthest, e in [first, first + n), where that lies

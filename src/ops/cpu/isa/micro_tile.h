@@ -5,16 +5,15 @@
 #include <utility>
 
 #include "ops/cpu/isa/isa.h"
+#include "ops/cpu/isa/vector.h"
 #include "ops/functors.h"
 
 namespace crema::CREMA_ISA {
 
 #if defined(__AVX512F__)
-constexpr int kWidth = 16, kRows = 14;
-#elif defined(__AVX2__)
-constexpr int kWidth = 8, kRows = 6;
+constexpr int kRows = 14;
 #else
-constexpr int kWidth = 4, kRows = 6;
+constexpr int kRows = 6;
 #endif
 constexpr int kCols = 2 * kWidth;
 constexpr int64_t kShallow = 64;
@@ -24,20 +23,6 @@ constexpr int64_t kLine = 16;  // floats of a cache line
 constexpr int64_t kDepth = 256, kLongDepth = 1024,
                   kBlockCols = kGemmPackedB / kDepth / kCols * kCols;
 constexpr int64_t kBlockRows = kGemmPackedA / kDepth / kRows * kRows;
-
-typedef float Vector __attribute__((vector_size(kWidth * sizeof(float))));
-
-/// From and to any address.
-__attribute__((always_inline)) inline Vector load(const float* from) {
-  Vector v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
-}
-__attribute__((always_inline)) inline void store(float* to, Vector v) {
-  __builtin_memcpy(to, &v, sizeof(v));
-}
-
-inline int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// tile [kRowCount, kCols] = a [kRowCount, depth] * strip [depth, kCols].
 template <int kRowCount, bool kIsPacked>

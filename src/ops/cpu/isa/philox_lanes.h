@@ -1,7 +1,7 @@
 // Philox blocks (base/philox.h) for a vector of counters at a time, bit for bit the same words.
 #pragma once
 
-#include "ops/cpu/isa/isa.h"
+#include "ops/cpu/isa/vector.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -9,16 +9,7 @@
 
 namespace crema::CREMA_ISA {
 
-#if defined(__AVX512F__)
-constexpr int kPhiloxBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kPhiloxBytes = 32;
-#else
-constexpr int kPhiloxBytes = 16;
-#endif
-typedef uint64_t Wide __attribute__((vector_size(kPhiloxBytes)));
-typedef uint32_t Words __attribute__((vector_size(kPhiloxBytes)));
-constexpr int kWideLanes = kPhiloxBytes / 8;
+constexpr int kWideLanes = kVectorBytes / 8;
 
 /// Of the low halves; vectors know no such product, only one of whole numbers, which is slow.
 __attribute__((always_inline)) inline Wide product(Wide a, Wide b) {

@@ -2,32 +2,12 @@
 #pragma once
 
 #include "ops/cpu/isa/pool_windows.h"
+#include "ops/cpu/isa/vector.h"
 
 namespace crema::CREMA_ISA {
 
-#if defined(__AVX512F__)
-constexpr int kPoolWidth = 16;
-#elif defined(__AVX2__)
-constexpr int kPoolWidth = 8;
-#else
-constexpr int kPoolWidth = 4;
-#endif
-typedef float Floats __attribute__((vector_size(kPoolWidth * 4)));
-typedef int32_t Ints __attribute__((vector_size(kPoolWidth * 4)));
-
 /// How far ahead of a store its line is fetched: a store that misses stalls the ones behind it.
 constexpr int64_t kStoreAhead = 1024;  // elements
-
-template <class V>
-__attribute__((always_inline)) inline V load(const void* from) {
-  V v;
-  __builtin_memcpy(&v, from, sizeof(v));
-  return v;
-}
-template <class V>
-__attribute__((always_inline)) inline void store(void* to, V v) {
-  __builtin_memcpy(to, &v, sizeof(v));
-}
 
 /// Some vectors of channels from channel `first` on. The last one may begin earlier than its turn,
 /// so that it ends with the channels: its first `skip` lanes were the one before's.
@@ -35,7 +15,7 @@ struct Channels {
   int64_t first, last, skip;
   template <int kBlocks>
   int64_t offset(int block) const {
-    return block == kBlocks - 1 ? last : block * kPoolWidth;
+    return block == kBlocks - 1 ? last : block * kWidth;
   }
 };
 
@@ -44,10 +24,10 @@ struct Channels {
 template <class Blocks, class Single>
 __attribute__((always_inline)) inline void over_channels(int64_t channels, const Blocks& blocks,
                                                          const Single& single) {
-  for (int64_t c = 0; channels < kPoolWidth && c < channels; ++c) single(c);
-  for (int64_t c = 0; channels >= kPoolWidth && c < channels; c += 4 * kPoolWidth) {
-    const int64_t left = channels - c, count = lesser((left + kPoolWidth - 1) / kPoolWidth, 4);
-    const int64_t usual = (count - 1) * kPoolWidth, last = lesser(left - kPoolWidth, usual);
+  for (int64_t c = 0; channels < kWidth && c < channels; ++c) single(c);
+  for (int64_t c = 0; channels >= kWidth && c < channels; c += 4 * kWidth) {
+    const int64_t left = channels - c, count = lesser((left + kWidth - 1) / kWidth, 4);
+    const int64_t usual = (count - 1) * kWidth, last = lesser(left - kWidth, usual);
     const Channels part{c, last, usual - last};
     if (count == 4) {
       blocks.template operator()<4>(part);

@@ -44,8 +44,8 @@ __attribute__((always_inline)) inline void over_strip(const Strip& strip, const 
                                                       int64_t channels, const Visit& visit) {
   if constexpr (kColumns > 0) {
     const float* x = o.x;
-    Ints t = Ints{} + o.t;
-    const Ints t_step = Ints{} + (strip.t_row_step - kColumns);
+    IntVector t = IntVector{} + o.t;
+    const IntVector t_step = IntVector{} + (strip.t_row_step - kColumns);
     const int64_t step = strip.row_step;
     for (int64_t rows = strip.rows; rows > 0; --rows, x += step, t += t_step) {
 #pragma GCC unroll 3
@@ -58,7 +58,7 @@ __attribute__((always_inline)) inline void over_strip(const Strip& strip, const 
       const float* x = o.x + p * strip.plane_step + r * strip.row_step;
       const int64_t t = o.t + p * strip.t_plane_step + r * strip.t_row_step;
       for (int64_t j = 0; j < o.columns; ++j) {
-        visit(x + j * channels, Ints{} + static_cast<int32_t>(t + j));
+        visit(x + j * channels, IntVector{} + static_cast<int32_t>(t + j));
       }
     }
   }
@@ -67,10 +67,10 @@ __attribute__((always_inline)) inline void over_strip(const Strip& strip, const 
 /// Which pixel of x's plane won, for all blocks of an output.
 template <int kBlocks>
 __attribute__((noinline)) void keep_mask(const PoolArgs& a, const Output& o, const Channels& c,
-                                         const Ints* winner) {
+                                         const IntVector* winner) {
   for (int b = 0; b < kBlocks; ++b) {
     float* to = a.mask + o.position * a.shape.channels + c.first + c.offset<kBlocks>(b);
-    for (int i = 0; i < kPoolWidth; ++i) {
+    for (int i = 0; i < kWidth; ++i) {
       to[i] = static_cast<float>(position_of(a.shape, o.at, winner[b][i]));
     }
   }
@@ -79,14 +79,14 @@ __attribute__((noinline)) void keep_mask(const PoolArgs& a, const Output& o, con
 template <int kBlocks>
 __attribute__((always_inline)) inline void keep_winners(const PoolArgs& a, int64_t position,
                                                         const Channels& c,
-                                                        const Ints (&winner)[kBlocks]) {
+                                                        const IntVector (&winner)[kBlocks]) {
   if (a.has_wide_winner) {
     int32_t* to = static_cast<int32_t*>(a.winner) + position * a.shape.channels + c.first;
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) store(to + c.offset<kBlocks>(b), winner[b]);
     return;
   }
-  Ints bytes = winner[0] & 255;
+  IntVector bytes = winner[0] & 255;
 #pragma GCC unroll 4
   for (int b = 1; b < kBlocks; ++b) bytes |= (winner[b] & 255) << 8 * b;
   uint8_t* to = packed_winners(a, position, c);
@@ -96,21 +96,21 @@ __attribute__((always_inline)) inline void keep_winners(const PoolArgs& a, int64
 
 template <int kBlocks, int kColumns>
 void max_block(const PoolArgs& a, const Strip& strip, const Output& o, const Channels& c) {
-  Floats best[kBlocks];
-  Ints winner[kBlocks];
+  Vector best[kBlocks];
+  IntVector winner[kBlocks];
   float* y = a.y + o.position * a.shape.channels + c.first;
 #pragma GCC unroll 4
   for (int b = 0; b < kBlocks; ++b) {
-    best[b] = Floats{} + kLowest;
-    winner[b] = Ints{} - 1;
-    __builtin_prefetch(y + b * kPoolWidth + kStoreAhead, 1);
+    best[b] = Vector{} + kLowest;
+    winner[b] = IntVector{} - 1;
+    __builtin_prefetch(y + b * kWidth + kStoreAhead, 1);
   }
   const int64_t first = c.first, last = c.last;
-  over_strip<kColumns>(strip, o, a.shape.channels, [&](const float* x, Ints t) {
+  over_strip<kColumns>(strip, o, a.shape.channels, [&](const float* x, IntVector t) {
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      const Floats v = load<Floats>(x + first + (b == kBlocks - 1 ? last : b * kPoolWidth));
-      const Ints wins = v > best[b];
+      const Vector v = load(x + first + (b == kBlocks - 1 ? last : b * kWidth));
+      const IntVector wins = v > best[b];
       best[b] = wins ? v : best[b];
       winner[b] = wins ? t : winner[b];
     }
@@ -119,7 +119,7 @@ void max_block(const PoolArgs& a, const Strip& strip, const Output& o, const Cha
   for (int b = 0; b < kBlocks; ++b) store(y + c.offset<kBlocks>(b), best[b]);
   if (a.winner) keep_winners<kBlocks>(a, o.position, c, winner);
   if (a.mask) {
-    Ints kept[kBlocks];
+    IntVector kept[kBlocks];
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) kept[b] = winner[b];
     keep_mask<kBlocks>(a, o, c, kept);
@@ -128,18 +128,18 @@ void max_block(const PoolArgs& a, const Strip& strip, const Output& o, const Cha
 
 template <int kBlocks, int kColumns>
 void mean_block(const PoolArgs& a, const Strip& strip, const Output& o, const Channels& c) {
-  Floats sum[kBlocks];
+  Vector sum[kBlocks];
   float* y = a.y + o.position * a.shape.channels + c.first;
 #pragma GCC unroll 4
   for (int b = 0; b < kBlocks; ++b) {
-    sum[b] = Floats{};
-    __builtin_prefetch(y + b * kPoolWidth + kStoreAhead, 1);
+    sum[b] = Vector{};
+    __builtin_prefetch(y + b * kWidth + kStoreAhead, 1);
   }
   const int64_t first = c.first, last = c.last;
-  over_strip<kColumns>(strip, o, a.shape.channels, [&](const float* x, Ints) {
+  over_strip<kColumns>(strip, o, a.shape.channels, [&](const float* x, IntVector) {
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      sum[b] += load<Floats>(x + first + (b == kBlocks - 1 ? last : b * kPoolWidth));
+      sum[b] += load(x + first + (b == kBlocks - 1 ? last : b * kWidth));
     }
   });
   const float scale = 1.0f / divisor_of(a.shape, o.at);

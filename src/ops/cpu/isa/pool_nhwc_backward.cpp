@@ -122,43 +122,43 @@ Readers readers_of(const PoolArgs& a, const Row& row) {
 template <int kBlocks>
 __attribute__((always_inline)) inline void store_gradient(bool accumulate, float* dx,
                                                           const Channels& c,
-                                                          const Floats (&sum)[kBlocks]) {
+                                                          const Vector (&sum)[kBlocks]) {
 #pragma GCC unroll 4
   for (int b = 0; b < kBlocks; ++b) {
     float* to = dx + c.offset<kBlocks>(b);
     if (!accumulate) {
       store(to, sum[b]);
     } else if (b < kBlocks - 1 || c.skip == 0) {
-      store(to, load<Floats>(to) + sum[b]);
+      store(to, load(to) + sum[b]);
     } else {
-      alignas(64) float rest[kPoolWidth];
+      alignas(64) float rest[kWidth];
       store(rest, sum[b]);
-      for (int64_t i = c.skip; i < kPoolWidth; ++i) to[i] += rest[i];
+      for (int64_t i = c.skip; i < kWidth; ++i) to[i] += rest[i];
     }
   }
 }
 
 /// Adds what neighbours give to the pixel that is element `wanted` of the first one's window.
 template <int kBlocks, Gives kGives>
-__attribute__((always_inline)) inline void add_won(const PoolArgs& a, Neighbours n, Ints wanted,
-                                                   Floats (&sum)[kBlocks]) {
+__attribute__((always_inline)) inline void add_won(const PoolArgs& a, Neighbours n,
+                                                   IntVector wanted, Vector (&sum)[kBlocks]) {
   constexpr bool kIsWide = kGives == Gives::wide;
   const int64_t channels = a.shape.channels, bytes = kIsWide ? channels * 4 : a.winner_stride;
-  const Ints step = Ints{} + static_cast<int32_t>(a.shape.stride[2]) * kEach<kGives>;
+  const IntVector step = IntVector{} + static_cast<int32_t>(a.shape.stride[2]) * kEach<kGives>;
   for (; n.count > 0; --n.count, wanted -= step, n.dy += channels, n.winner += bytes) {
     // A byte of it is 0 where t won.
-    Ints others{};
-    if constexpr (!kIsWide) others = load<Ints>(n.winner) ^ wanted;
+    IntVector others{};
+    if constexpr (!kIsWide) others = load<IntVector>(n.winner) ^ wanted;
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      const int64_t offset = b == kBlocks - 1 ? n.last : b * kPoolWidth;
-      Ints lost;
+      const int64_t offset = b == kBlocks - 1 ? n.last : b * kWidth;
+      IntVector lost;
       if constexpr (kIsWide) {
-        lost = load<Ints>(n.winner + offset * 4) ^ wanted;
+        lost = load<IntVector>(n.winner + offset * 4) ^ wanted;
       } else {
         lost = others & static_cast<int32_t>(255u << 8 * b);
       }
-      sum[b] += lost == 0 ? load<Floats>(n.dy + offset) : Floats{};
+      sum[b] += lost == 0 ? load(n.dy + offset) : Vector{};
     }
   }
 }
@@ -168,14 +168,14 @@ __attribute__((always_inline)) inline void add_won(const PoolArgs& a, Neighbours
 template <int kBlocks>
 __attribute__((always_inline)) inline void add_shares(const PoolShape& s, const Reader& r,
                                                       int64_t first, Neighbours n,
-                                                      Floats (&sum)[kBlocks]) {
+                                                      Vector (&sum)[kBlocks]) {
   for (int64_t o = first; o < first + n.count; ++o, n.dy += s.channels) {
     const int64_t columns = counted(s, 2, o);
     const float share =
         columns == s.kernel[2] ? r.share : 1.0f / static_cast<float>(r.lines * columns);
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      sum[b] += load<Floats>(n.dy + (b == kBlocks - 1 ? n.last : b * kPoolWidth)) * share;
+      sum[b] += load(n.dy + (b == kBlocks - 1 ? n.last : b * kWidth)) * share;
     }
   }
 }
@@ -194,16 +194,16 @@ __attribute__((noinline)) Walk gather(const PoolArgs& a, const Readers& readers,
   for (; w.i < end; ++w.i, dx += channels) {
     grow(s, w);
     const int64_t from = w.begin * channels + c.first, winner = w.begin * bytes + first_byte;
-    Floats sum[kBlocks];
+    Vector sum[kBlocks];
 #pragma GCC unroll 4
     for (int b = 0; b < kBlocks; ++b) {
-      sum[b] = Floats{};
-      __builtin_prefetch(dx + b * kPoolWidth + ahead, 1);
-      __builtin_prefetch(readers.below.dy + from + b * kPoolWidth);
+      sum[b] = Vector{};
+      __builtin_prefetch(dx + b * kWidth + ahead, 1);
+      __builtin_prefetch(readers.below.dy + from + b * kWidth);
     }
     if constexpr (kGives != Gives::share) __builtin_prefetch(readers.below.winner + winner);
     const int64_t tw = w.i + s.pad[2] - w.begin * s.stride[2];
-    const Ints t = Ints{} + static_cast<int32_t>(tw) * kEach<kGives>;
+    const IntVector t = IntVector{} + static_cast<int32_t>(tw) * kEach<kGives>;
     Neighbours n{nullptr, nullptr, w.end - w.begin, c.last};
     for (const Reader* r = readers.of; r < readers_end; ++r) {
       n.dy = r->dy + from;
@@ -245,13 +245,13 @@ void gather_channel(const PoolArgs& a, const Row& row, int64_t c) {
 void backward_row(const PoolArgs& a, const Row& row) {
   const PoolShape& s = a.shape;
   const int64_t count = (row.d.end - row.d.begin) * (row.h.end - row.h.begin);
-  if (a.kind == PoolKind::stochastic || count > kMostPoolRows || s.channels < kPoolWidth) {
+  if (a.kind == PoolKind::stochastic || count > kMostPoolRows || s.channels < kWidth) {
     for (int64_t c = 0; c < s.channels; ++c) gather_channel(a, row, c);
     return;
   }
   const Readers readers = readers_of(a, row);
   // Of more channels than one call takes some pixels in turns, so that lines lie side by side.
-  const int64_t piece = s.channels <= 4 * kPoolWidth ? s.size[2] : greater(kPiece / s.channels, 1);
+  const int64_t piece = s.channels <= 4 * kWidth ? s.size[2] : greater(kPiece / s.channels, 1);
   Walk walk = walk_of(s);
   while (walk.i < s.size[2]) {
     const int64_t end = lesser(walk.i + piece, s.size[2]);

@@ -4,12 +4,12 @@
 
 #include "base/philox.h"
 #include "ops/cpu/isa/isa.h"
+#include "ops/cpu/isa/vector.h"
 
 namespace crema::CREMA_ISA {
 
 constexpr float kLowest = -3.402823466e38f;
 
-inline int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /// What output o's window covers along an axis: [begin, end) of x; first is where it starts,
