@@ -12,6 +12,7 @@
 #include "ops/cpu/conv_problem.h"
 #include "ops/cpu/cpu_ops.h"
 #include "ops/cpu/depthwise.h"
+#include "ops/cpu/dnnl_weights.h"
 #include "ops/cpu/parallel.h"
 #include "ops/cpu/winograd.h"
 
@@ -20,33 +21,6 @@ namespace {
 
 using dnnl_conv::BackwardData, dnnl_conv::BackwardWeights, dnnl_conv::Desc, dnnl_conv::Forward,
     dnnl_conv::Problem;
-
-/// Weights in one direction's own order: packed once per update, or read in place.
-class PackedWeights {
- public:
-  PackedWeights() = default;
-  PackedWeights(const DnnlContext& context, const Problem& p, const Desc& packed) {
-    if (packed == p.w_plain) return;
-    pack_ = make_reorder(context, p.w_plain, packed, false);
-    bytes_ = packed.get_size();
-  }
-  size_t bytes() const { return bytes_; }
-  void bind(float* memory) {
-    memory_ = memory;
-    if (pack_) pack_.set(DNNL_ARG_TO, memory);
-  }
-  void pack(const float* w) {
-    if (!pack_) return;
-    pack_.set(DNNL_ARG_FROM, w);
-    pack_.run();
-  }
-  const float* pick(const float* w) const { return pack_ ? memory_ : w; }
-
- private:
-  DnnlCall pack_;
-  size_t bytes_ = 0;
-  float* memory_ = nullptr;
-};
 
 class DnnlConvPlan : public ConvPlan {
  public:
@@ -143,7 +117,7 @@ class DnnlConvPlan : public ConvPlan {
     if (outer_) return outer_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     if (depthwise_) return depthwise_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
     if (params_) return params_->run(x.f32(), dy.f32(), dw, db, part(scratch_, 0));
-    const bool is_direct = !unpack_ && dw && dw.how == Write::overwrite;
+    const bool is_direct = unpack_.is_direct(dw);
     const bool bias_direct = db && db.how == Write::overwrite;
     float* dw_target = is_direct ? dw.t.f32() : part(scratch_, dw_at_);
     float* db_target = bias_direct ? db.t.f32() : part(scratch_, db_at_);
@@ -152,7 +126,7 @@ class DnnlConvPlan : public ConvPlan {
     backward_weights_call_.set(DNNL_ARG_DIFF_WEIGHTS, dw_target);
     if (desc_.bias) backward_weights_call_.set(DNNL_ARG_DIFF_BIAS, db_target);
     backward_weights_call_.run();
-    if (dw && !is_direct) bring_home(dw_target, dw);
+    if (dw && !is_direct) unpack_.bring_home(isa_, dw_target, dw);
     if (db && !bias_direct) add_loop(isa_, db_target, db.t.f32(), db.t.count());
   }
 
@@ -181,7 +155,7 @@ class DnnlConvPlan : public ConvPlan {
     if (is_fused_ && desc_.residual) forward_.declare(kResidualArgument, p.y);
     forward_.declare(DNNL_ARG_DST, p.y);
     forward_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
-    forward_weights_ = PackedWeights(context, p, d.weights_desc());
+    forward_weights_ = PackedWeights(context, p.w_plain, d.weights_desc());
     forward_format_ = d.weights_desc();
     want_scratch(d.scratchpad_desc().get_size());
     return d;
@@ -222,7 +196,7 @@ class DnnlConvPlan : public ConvPlan {
     backward_data_.declare(DNNL_ARG_DIFF_SRC, p.x);
     backward_data_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
     backward_shares_ = !fewer_forward_ && d.weights_desc() == forward_format_;
-    if (!backward_shares_) backward_weights_ = PackedWeights(context, p, d.weights_desc());
+    if (!backward_shares_) backward_weights_ = PackedWeights(context, p.w_plain, d.weights_desc());
     Parts parts;
     parts.add(d.scratchpad_desc().get_size());
     dx_at_ = parts.add(p.x.get_size());
@@ -265,24 +239,12 @@ class DnnlConvPlan : public ConvPlan {
     backward_weights_call_.declare(DNNL_ARG_DIFF_WEIGHTS, d.diff_weights_desc());
     if (desc_.bias) backward_weights_call_.declare(DNNL_ARG_DIFF_BIAS, p.bias);
     backward_weights_call_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
-    size_t reorder_scratch = 0;
-    if (d.diff_weights_desc() != p.w_plain) {
-      unpack_ = make_reorder(context, d.diff_weights_desc(), p.w_plain, false);
-      unpack_adding_ = make_reorder(context, d.diff_weights_desc(), p.w_plain, true);
-    }
+    unpack_ = UnpackedGradient(context, d.diff_weights_desc(), p.w_plain);
     Parts parts;
-    parts.add(std::max(d.scratchpad_desc().get_size(), reorder_scratch));
+    parts.add(d.scratchpad_desc().get_size());
     dw_at_ = parts.add(d.diff_weights_desc().get_size());
     db_at_ = parts.add(p.bias.get_size());
     want_scratch(parts.total());
-  }
-
-  void bring_home(float* from, const Grad& dw) {
-    if (!unpack_) return add_loop(isa_, from, dw.t.f32(), dw.t.count());
-    DnnlCall& call = dw.how == Write::accumulate ? unpack_adding_ : unpack_;
-    call.set(DNNL_ARG_FROM, from);
-    call.set(DNNL_ARG_TO, dw.t.data);
-    call.run();
   }
 
   void want_scratch(size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
@@ -298,7 +260,8 @@ class DnnlConvPlan : public ConvPlan {
   std::unique_ptr<ConvOuter> outer_;
   std::unique_ptr<ConvParams> params_;
   std::unique_ptr<ConvDepthwise> depthwise_;
-  DnnlCall forward_, backward_data_, backward_weights_call_, unpack_, unpack_adding_;
+  DnnlCall forward_, backward_data_, backward_weights_call_;
+  UnpackedGradient unpack_;
   PackedWeights forward_weights_, backward_weights_;
   Desc forward_format_;
   Tensor scratch_;

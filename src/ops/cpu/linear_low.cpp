@@ -1,6 +1,7 @@
 // Inner product in bf16 through oneDNN: weights are packed in the library's own order and type once
 // per update; their gradients are f32 and are brought back into plain order.
 #include "ops/cpu/cpu_ops.h"
+#include "ops/cpu/dnnl_weights.h"
 
 namespace crema {
 namespace {
@@ -36,34 +37,35 @@ class LowLinearPlan : public LinearPlan {
 
   void bind(const Workspace& workspace) override {
     scratch_ = workspace.scratch;
-    for (DnnlCall* call : {&forward_, &backward_data_, &backward_weights_}) {
+    for (DnnlCall* call : {&forward_, &backward_data_, &backward_weights_call_}) {
       if (*call && call->takes(DNNL_ARG_SCRATCHPAD)) {
         call->set(DNNL_ARG_SCRATCHPAD, scratch_.data);
       }
     }
-    forward_w_ = part(workspace.packed, 0);
-    backward_w_ = shares_weights_ ? forward_w_ : part(workspace.packed, backward_w_at_);
+    forward_weights_.bind(part(workspace.packed, 0));
+    backward_weights_.bind(part(workspace.packed, backward_weights_at_));
   }
 
   void weights_changed(CTensor w) override {
-    pack(pack_forward_, w, forward_w_);
-    if (pack_backward_) pack(pack_backward_, w, backward_w_);
+    forward_weights_.pack(w.f32());
+    if (!shares_weights_) backward_weights_.pack(w.f32());
   }
 
-  void forward(CTensor x, CTensor, CTensor b, Tensor y) override {
+  void forward(CTensor x, CTensor w, CTensor b, Tensor y) override {
     forward_.set(DNNL_ARG_SRC, x.data);
-    forward_.set(DNNL_ARG_WEIGHTS, forward_w_);
+    forward_.set(DNNL_ARG_WEIGHTS, forward_weights_.pick(w.f32()));
     if (desc_.bias) forward_.set(DNNL_ARG_BIAS, b.data);
     forward_.set(DNNL_ARG_DST, y.data);
     forward_.run();
   }
 
-  void backward_data(CTensor dy, CTensor, Grad dx) override {
+  void backward_data(CTensor dy, CTensor w, Grad dx) override {
     if (!dx) return;
     const bool adds = dx.how == Write::accumulate;
     const Tensor target{adds ? part(scratch_, dx_at_) : dx.t.data, dx.t.desc};
     backward_data_.set(DNNL_ARG_DIFF_DST, dy.data);
-    backward_data_.set(DNNL_ARG_WEIGHTS, backward_w_);
+    const PackedWeights& weights = shares_weights_ ? forward_weights_ : backward_weights_;
+    backward_data_.set(DNNL_ARG_WEIGHTS, weights.pick(w.f32()));
     backward_data_.set(DNNL_ARG_DIFF_SRC, target.data);
     backward_data_.run();
     if (adds) ops_.add(target, dx.t);
@@ -71,16 +73,16 @@ class LowLinearPlan : public LinearPlan {
 
   void backward_params(CTensor x, CTensor dy, Grad dw, Grad db) override {
     if (!dw && !db) return;
-    const bool is_direct = !unpack_ && dw && dw.how == Write::overwrite;
+    const bool is_direct = unpack_.is_direct(dw);
     const bool bias_direct = db && db.how == Write::overwrite;
     float* const dw_target = is_direct ? dw.t.f32() : part(scratch_, dw_at_);
     float* const db_target = bias_direct ? db.t.f32() : part(scratch_, db_at_);
-    backward_weights_.set(DNNL_ARG_SRC, x.data);
-    backward_weights_.set(DNNL_ARG_DIFF_DST, dy.data);
-    backward_weights_.set(DNNL_ARG_DIFF_WEIGHTS, dw_target);
-    if (desc_.bias) backward_weights_.set(DNNL_ARG_DIFF_BIAS, db_target);
-    backward_weights_.run();
-    if (dw && !is_direct) bring_home(dw_target, dw);
+    backward_weights_call_.set(DNNL_ARG_SRC, x.data);
+    backward_weights_call_.set(DNNL_ARG_DIFF_DST, dy.data);
+    backward_weights_call_.set(DNNL_ARG_DIFF_WEIGHTS, dw_target);
+    if (desc_.bias) backward_weights_call_.set(DNNL_ARG_DIFF_BIAS, db_target);
+    backward_weights_call_.run();
+    if (dw && !is_direct) unpack_.bring_home(ops_.isa(), dw_target, dw);
     if (db && !bias_direct) add_loop(ops_.isa(), db_target, db.t.f32(), db.t.count());
   }
 
@@ -102,8 +104,8 @@ class LowLinearPlan : public LinearPlan {
     if (desc_.bias) forward_.declare(DNNL_ARG_BIAS, p.bias);
     forward_.declare(DNNL_ARG_DST, p.y);
     forward_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
-    pack_forward_ = make_reorder(context, p.w_plain, d.weights_desc(), false);
-    packed_bytes_ = d.weights_desc().get_size();
+    forward_weights_ = PackedWeights(context, p.w_plain, d.weights_desc());
+    packed_bytes_ = forward_weights_.bytes();
     want_scratch(d.scratchpad_desc().get_size());
     return d;
   }
@@ -119,11 +121,11 @@ class LowLinearPlan : public LinearPlan {
     backward_data_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
     shares_weights_ = d.weights_desc() == hint.weights_desc();
     if (!shares_weights_) {
+      backward_weights_ = PackedWeights(context, p.w_plain, d.weights_desc());
       Parts parts;
       parts.add(packed_bytes_);
-      backward_w_at_ = parts.add(d.weights_desc().get_size());
+      backward_weights_at_ = parts.add(backward_weights_.bytes());
       packed_bytes_ = parts.total();
-      pack_backward_ = make_reorder(context, p.w_plain, d.weights_desc(), false);
     }
     Parts parts;
     parts.add(d.scratchpad_desc().get_size());
@@ -137,16 +139,13 @@ class LowLinearPlan : public LinearPlan {
                                                 ? BackwardWeights::desc(p.x, p.dw, p.bias, p.y)
                                                 : BackwardWeights::desc(p.x, p.dw, p.y),
                                             user_scratchpad(), context.engine, hint);
-    backward_weights_ = DnnlCall(context, BackwardWeights(d));
-    backward_weights_.declare(DNNL_ARG_SRC, p.x);
-    backward_weights_.declare(DNNL_ARG_DIFF_DST, p.y);
-    backward_weights_.declare(DNNL_ARG_DIFF_WEIGHTS, d.diff_weights_desc());
-    if (desc_.bias) backward_weights_.declare(DNNL_ARG_DIFF_BIAS, p.bias);
-    backward_weights_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
-    if (d.diff_weights_desc() != p.w_plain) {
-      unpack_ = make_reorder(context, d.diff_weights_desc(), p.w_plain, false);
-      unpack_adding_ = make_reorder(context, d.diff_weights_desc(), p.w_plain, true);
-    }
+    backward_weights_call_ = DnnlCall(context, BackwardWeights(d));
+    backward_weights_call_.declare(DNNL_ARG_SRC, p.x);
+    backward_weights_call_.declare(DNNL_ARG_DIFF_DST, p.y);
+    backward_weights_call_.declare(DNNL_ARG_DIFF_WEIGHTS, d.diff_weights_desc());
+    if (desc_.bias) backward_weights_call_.declare(DNNL_ARG_DIFF_BIAS, p.bias);
+    backward_weights_call_.declare(DNNL_ARG_SCRATCHPAD, d.scratchpad_desc());
+    unpack_ = UnpackedGradient(context, d.diff_weights_desc(), p.w_plain);
     Parts parts;
     parts.add(d.scratchpad_desc().get_size());
     dw_at_ = parts.add(d.diff_weights_desc().get_size());
@@ -154,29 +153,15 @@ class LowLinearPlan : public LinearPlan {
     want_scratch(parts.total());
   }
 
-  static void pack(DnnlCall& call, const CTensor& w, float* to) {
-    call.set(DNNL_ARG_FROM, w.data);
-    call.set(DNNL_ARG_TO, to);
-    call.run();
-  }
-
-  void bring_home(float* from, const Grad& dw) {
-    if (!unpack_) return add_loop(ops_.isa(), from, dw.t.f32(), dw.t.count());
-    DnnlCall& call = dw.how == Write::accumulate ? unpack_adding_ : unpack_;
-    call.set(DNNL_ARG_FROM, from);
-    call.set(DNNL_ARG_TO, dw.t.data);
-    call.run();
-  }
-
   void want_scratch(size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
 
   CpuOps& ops_;
   LinearDesc desc_;
-  DnnlCall forward_, backward_data_, backward_weights_;
-  DnnlCall pack_forward_, pack_backward_, unpack_, unpack_adding_;
+  DnnlCall forward_, backward_data_, backward_weights_call_;
+  PackedWeights forward_weights_, backward_weights_;
+  UnpackedGradient unpack_;
   Tensor scratch_;
-  float *forward_w_ = nullptr, *backward_w_ = nullptr;
-  size_t scratch_bytes_ = 0, packed_bytes_ = 0, backward_w_at_ = 0;
+  size_t scratch_bytes_ = 0, packed_bytes_ = 0, backward_weights_at_ = 0;
   size_t dx_at_ = 0, dw_at_ = 0, db_at_ = 0;
   bool shares_weights_ = true;
 };
