@@ -71,15 +71,6 @@ void check_flags() {
           "min_dim and max_dim must not be negative: ", FLAGS_min_dim, " and ", FLAGS_max_dim);
 }
 
-/// In lower letters, without the dot; jpg for jpeg.
-std::string extension_of(const std::string& path) {
-  const size_t dot = path.rfind('.');
-  if (dot == std::string::npos || path.find('/', dot) != std::string::npos) return "";
-  std::string extension = path.substr(dot + 1);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == "jpeg" ? "jpg" : extension;
-}
-
 /// As the resize flags say; min_dim and max_dim keep the ratio of the sides and go first.
 Picture resized(Picture picture) {
   if (FLAGS_min_dim > 0 || FLAGS_max_dim > 0) {

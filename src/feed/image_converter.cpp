@@ -4,8 +4,6 @@
 
 #include <glog/logging.h>
 
-#include <cctype>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/philox.h"
@@ -19,14 +17,6 @@ namespace {
 
 constexpr size_t kLogEvery = 1000;
 constexpr uint64_t kItemsPerThread = 32;
-
-std::string extension_of(const std::string& path) {
-  const size_t dot = path.rfind('.');
-  if (dot == std::string::npos || path.find('/', dot) != std::string::npos) return "";
-  std::string extension = path.substr(dot + 1);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == "jpeg" ? "jpg" : extension;
-}
 
 /// What became of one entry.
 struct Outcome {

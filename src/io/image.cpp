@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <climits>
 
 #include "base/error.h"
@@ -137,6 +138,14 @@ bool is_cut_jpeg(std::string_view bytes) {
   const JpegHeader header = jpeg_header(bytes);
   return header.is_cut ||
          (header.scan > 0 && bytes.find("\xFF\xD9", header.scan) == std::string_view::npos);
+}
+
+std::string extension_of(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos || path.find('/', dot) != std::string::npos) return "";
+  std::string extension = path.substr(dot + 1);
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == "jpeg" ? "jpg" : extension;
 }
 
 }  // namespace crema

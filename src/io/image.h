@@ -36,6 +36,10 @@ int jpeg_reduction(std::string_view bytes, int height, int width);
 /// "PATH: reason".
 Picture read_picture(const std::string& path, ColorMode mode);
 
+/// What follows the last dot of a path's name, in lower letters, jpg for jpeg; empty: there is
+/// none.
+std::string extension_of(const std::string& path);
+
 /// The bytes of a file; extension ".png", ".jpg" (quality 95) and others of OpenCV. Throws Error
 /// for an unknown one.
 std::string encode(const Picture& picture, const std::string& extension);
