@@ -14,7 +14,6 @@
 #include "net/deploy_heads.h"
 #include "net/filter.h"
 #include "net/graph.h"
-#include "net/upgrade.h"
 
 namespace crema {
 namespace {
@@ -77,12 +76,7 @@ class Deriver {
       : file_(std::move(file)), input_(std::move(input)), net_(net) {}
 
   DeployNet derive() {
-    upgrade_net(net_, file_);
-    NetState state = net_.state();
-    if (!state.has_phase()) state.set_phase(TEST);
-    ErrorList errors;
-    filter_net(net_, state, file_, errors);
-    errors.throw_if_any();
+    upgrade_and_filter(net_, file_);
     place_heads();
     prune();
     add_inputs();

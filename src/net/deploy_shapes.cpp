@@ -11,7 +11,6 @@
 #include "net/deploy.h"
 #include "net/filter.h"
 #include "net/graph.h"
-#include "net/upgrade.h"
 
 namespace crema {
 namespace {
@@ -89,12 +88,7 @@ Shapes shapes_of_data_layer(const LayerParameter& layer, int64_t batch,
 NetParameter with_inputs(const NetParameter& net, const std::string& file,
                          std::vector<std::string>* notes) {
   NetParameter out = net;
-  upgrade_net(out, file);
-  NetState state = out.state();
-  if (!state.has_phase()) state.set_phase(TEST);
-  ErrorList errors;
-  filter_net(out, state, file, errors);
-  errors.throw_if_any();
+  upgrade_and_filter(out, file);
   for (LayerParameter& layer : *out.mutable_layer()) {
     if (!is_data_layer(layer)) continue;
     Shapes shapes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "net/graph.h"
+#include "net/upgrade.h"
 
 namespace crema {
 namespace {
@@ -48,6 +49,15 @@ void filter_net(NetParameter& net, const NetState& state, const std::string& fil
     if (is_in(layer, state)) layers->SwapElements(i, kept++);
   }
   layers->DeleteSubrange(kept, layers->size() - kept);
+}
+
+void upgrade_and_filter(NetParameter& net, const std::string& file) {
+  upgrade_net(net, file);
+  NetState state = net.state();
+  if (!state.has_phase()) state.set_phase(TEST);
+  ErrorList errors;
+  filter_net(net, state, file, errors);
+  errors.throw_if_any();
 }
 
 }  // namespace crema

@@ -14,4 +14,8 @@ bool matches(const NetState& state, const NetStateRule& rule);
 void filter_net(NetParameter& net, const NetState& state, const std::string& file,
                 ErrorList& errors);
 
+/// Upgrades a net as it was read, and filters it by its own state, or by phase TEST where that has
+/// none. Throws Error with all that is wrong.
+void upgrade_and_filter(NetParameter& net, const std::string& file);
+
 }  // namespace crema
