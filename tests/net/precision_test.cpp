@@ -4,14 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/file.h"
-#include "cuda_sim/tree/forwarding_ops.h"
 #include "io/prototxt.h"
 #include "net/fuse.h"
 #include "net/layout.h"
+#include "net/net.h"
 #include "net/wire.h"
+#include "ops/forwarding_ops.h"
 #include "test_device.h"
 
 namespace crema {
@@ -285,6 +287,46 @@ TEST(PrecisionErrors, NameWhatTheDeviceLacks) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "precision bf16: it is old");
+  }
+}
+
+/// What a net of layers between two convolutions gives in that type.
+std::vector<float> output_in(DType type, const std::string& between) {
+  NetParameter net;
+  parse_text(
+      "layer { name: 'x' type: 'Input' top: 'x' input_param { shape { dim: 2 dim: 16 dim: 8 "
+      "dim: 8 } } }\n" +
+          conv("x", "a") + between + conv("b", "c"),
+      "net", &net);
+  for (LayerParameter& layer : *net.mutable_layer()) {
+    if (layer.type() == "Convolution") {
+      layer.mutable_convolution_param()->mutable_weight_filler()->set_type("xavier");
+    }
+  }
+  const std::shared_ptr<Ops> ops = make_ops(test_device());
+  NetOptions options;
+  options.phase = TEST;
+  options.log = false;
+  options.precision = type;
+  options.seed = 3;
+  Net built(net, options, ops);
+  std::vector<float> values(2 * 16 * 8 * 8);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 31) / 31 - 0.4F;
+  built.set_blob("x", values);
+  built.forward();
+  return built.blob_values("c");
+}
+
+TEST(PrecisionRuns, EveryFormOfEltwiseThatIsLowered) {
+  if (make_ops(test_device())->why_not_precision(DType::bf16)) GTEST_SKIP() << "no bf16 here";
+  for (const std::string fields : {"coeff: 3", "operation: MAX"}) {
+    const std::string one = layer("Eltwise", "a", "b", "eltwise_param { " + fields + " }");
+    const std::vector<float> exact = output_in(DType::f32, one), low = output_in(DType::bf16, one);
+    ASSERT_EQ(exact.size(), low.size());
+    const float largest = *std::max_element(exact.begin(), exact.end());
+    for (size_t i = 0; i < exact.size(); ++i) {
+      ASSERT_NEAR(low[i], exact[i], 0.03F * largest) << fields << ", element " << i;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ops/forwarding_ops.h"
 #include "ops/ops_harness.h"
 #include "reference/reference.h"
 
@@ -66,61 +67,30 @@ class PackingPlan : public LinearPlan {
 };
 
 /// The oracle with one thing wrong.
-class SabotagedOps : public Ops {
+class SabotagedOps : public ForwardingOps {
  public:
-  explicit SabotagedOps(Sabotage sabotage) : ops_(make_reference_ops()), sabotage_(sabotage) {}
+  explicit SabotagedOps(Sabotage sabotage)
+      : ForwardingOps(make_reference_ops(), false), sabotage_(sabotage) {}
 
+  std::string describe() const override { return "sabotaged"; }
+  using ForwardingOps::plan;
   std::unique_ptr<LinearPlan> plan(const LinearDesc& d) override {
-    return std::make_unique<PackingPlan>(ops_->plan(d), sabotage_,
+    return std::make_unique<PackingPlan>(ForwardingOps::plan(d), sabotage_,
                                          static_cast<size_t>(d.k * d.n) * sizeof(float));
   }
   void unary(Unary kind, UnaryArgs args, CTensor x, Tensor y) override {
     if (sabotage_ == Sabotage::throws) fail("sabotaged");
     const float last = y.f32()[y.count() - 1];
-    ops_->unary(kind, args, x, y);
+    ForwardingOps::unary(kind, args, x, y);
     spoil(x, y, last);
   }
   void unary_backward(Unary kind, UnaryArgs args, CTensor x, CTensor y, CTensor dy,
                       Grad dx) override {
     if (sabotage_ == Sabotage::never_accumulates) dx.how = Write::overwrite;
     if (sabotage_ == Sabotage::always_accumulates) dx.how = Write::accumulate;
-    if (sabotage_ == Sabotage::ruins_in_place && dx.t.data == dy.data) ops_->fill(0, dx.t);
-    ops_->unary_backward(kind, args, x, y, dy, dx);
+    if (sabotage_ == Sabotage::ruins_in_place && dx.t.data == dy.data) fill(0, dx.t);
+    ForwardingOps::unary_backward(kind, args, x, y, dy, dx);
   }
-
-  std::string describe() const override { return "sabotaged"; }
-  std::optional<std::string> why_not(const ConvDesc& d) const override { return ops_->why_not(d); }
-  Layout preferred(const ConvDesc& d) const override { return ops_->preferred(d); }
-  std::unique_ptr<ConvPlan> plan(const ConvDesc& d) override { return ops_->plan(d); }
-  std::unique_ptr<PoolPlan> plan(const PoolDesc& d) override { return ops_->plan(d); }
-  std::unique_ptr<NormPlan> plan(const NormDesc& d) override { return ops_->plan(d); }
-  std::unique_ptr<LrnPlan> plan(const LrnDesc& d) override { return ops_->plan(d); }
-  std::unique_ptr<SoftmaxPlan> plan(const SoftmaxDesc& d) override { return ops_->plan(d); }
-  void gemm(bool ta, bool tb, float alpha, CTensor a, CTensor b, Tensor c, Write how) override {
-    ops_->gemm(ta, tb, alpha, a, b, c, how);
-  }
-  void launch(std::string_view kernel, const void* functor, int64_t n) override {
-    ops_->launch(kernel, functor, n);
-  }
-  void reduce(std::string_view kernel, const void* functor, int64_t rows, int64_t cols) override {
-    ops_->reduce(kernel, functor, rows, cols);
-  }
-  void convert(CTensor src, Tensor dst) override { ops_->convert(src, dst); }
-  void fill(float value, Tensor dst) override { ops_->fill(value, dst); }
-  void add(CTensor src, Tensor dst) override { ops_->add(src, dst); }
-  void update(const UpdateRule& rule, CTensor grad, Tensors state, Tensor master,
-              Tensor weight) override {
-    ops_->update(rule, grad, state, master, weight);
-  }
-  const StepScalars* step_scalars() const override { return ops_->step_scalars(); }
-  StepScalars step() const override { return ops_->step(); }
-  void set_step(const StepScalars& step) override { ops_->set_step(step); }
-  void upload(const void* host, Tensor dst) override { ops_->upload(host, dst); }
-  void download(CTensor src, void* host) override { ops_->download(src, host); }
-  Buffer allocate(size_t bytes, Memory kind) override { return ops_->allocate(bytes, kind); }
-  void synchronize() override { ops_->synchronize(); }
-  Fault* fault() override { return ops_->fault(); }
-  std::optional<Fault> take_fault() override { return ops_->take_fault(); }
 
  private:
   void spoil(CTensor x, Tensor y, float last) {
@@ -135,7 +105,6 @@ class SabotagedOps : public Ops {
       values[0] += 1e-7f * static_cast<float>(++calls_);
   }
 
-  std::shared_ptr<Ops> ops_;
   Sabotage sabotage_;
   int calls_ = 0;
 };

@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "base/test_folder.h"
-#include "cuda_sim/tree/forwarding_ops.h"
 #include "feed/datum.h"
 #include "feed/feed.h"
 #include "feed/lmdb_writer.h"
 #include "io/prototxt.h"
 #include "net/net.h"
+#include "ops/forwarding_ops.h"
 
 namespace crema {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "cuda_sim/tree/forwarding_ops.h"
+#include "ops/forwarding_ops.h"
 #include "solver/solver.h"
 
 namespace crema {
